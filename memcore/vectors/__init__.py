@@ -1,0 +1,86 @@
+"""Vector stores: an index over rows that are the truth. The protocol here, adapters beside it.
+
+A store instance serves one collection (one embedder, one dimension count). Similarity is cosine,
+higher is nearer, the same in every backend.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from memcore.embeddings import Vectors
+from memcore.errors import InvalidVector
+from memcore.models import Scope, Status
+
+SMALLEST_NORM = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One vector with the fields a store can filter by."""
+
+    id: str
+    vector: Vectors
+    scope: Scope
+    scope_id: str
+    status: Status = Status.ACTIVE
+    content_hash: str = ""
+    """Of the text it was made from; a row whose hash differs has a stale vector."""
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A filter, applied before the limit. None means any."""
+
+    scopes: tuple[tuple[Scope, str], ...] | None = None
+    """(scope, scope_id) pairs; a record matches any one of them."""
+    statuses: tuple[Status, ...] | None = None
+    ids: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    id: str
+    similarity: float
+    """Cosine in [-1, 1], not clamped."""
+
+
+class VectorStore(Protocol):
+    """Promises, each a contract test on every backend: read your writes; cosine within 1e-4;
+    nearest first, ties by id; filter before limit; a k beyond the collection returns all; upsert
+    replaces; unknown ids are ignored; bad vectors are refused before any I/O; collections do not
+    see each other; reopening keeps data (not in-process memory); eight threads may share one."""
+
+    def upsert(self, records: Sequence[Record]) -> None: ...
+
+    def query(self, vector: Vectors, k: int, where: Where | None = None) -> list[Match]: ...
+
+    def fetch(self, ids: Sequence[str]) -> dict[str, Vectors]: ...
+
+    def delete(self, ids: Sequence[str]) -> None: ...
+
+    def count(self, where: Where | None = None) -> int: ...
+
+    def close(self) -> None: ...
+
+
+def checked(vectors: Vectors, dimensions: int) -> Vectors:
+    """`vectors` as contiguous float32 (n, dimensions). Raises InvalidVector for a wrong length, a
+    norm below 1e-6 (its cosine is NaN, and NaN passes thresholds) or a value that is not finite."""
+    array = np.ascontiguousarray(vectors, dtype=np.float32)
+    if array.ndim == 1:
+        array = array[None, :]
+    if array.ndim != 2 or array.shape[1] != dimensions:
+        raise InvalidVector(
+            f"A vector has {array.shape[-1]} dimensions, but the collection holds {dimensions}.",
+            hint="Use the library's own embedder, or re-embed the library with the new one.",
+        )
+    if not np.isfinite(array).all():
+        raise InvalidVector("A vector has a value that is not a finite number.")
+    if len(array) and not float(np.linalg.norm(array, axis=1).min()) >= SMALLEST_NORM:
+        raise InvalidVector("A vector has no length, so its direction means nothing.")
+    return array
