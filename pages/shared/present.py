@@ -1,0 +1,171 @@
+"""Value objects → tables, column configurations and Plotly figures. Draws nothing, does no I/O.
+
+Figures leave fonts, paper and grid to Streamlit's theme, which follows light and dark; colours that
+carry meaning (status, score terms) are middle tones legible on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from typing import Any
+
+import pandas as pd
+import plotly.graph_objects as go
+import streamlit as st
+
+from memcore.models import Memory, Status
+from memcore.text import shorten
+
+PLOTLY = {"displayModeBar": False, "scrollZoom": False}
+"""`config=` for charts people read; leave it out where they lasso or zoom."""
+
+STATUS_COLORS = {
+    Status.ACTIVE: "#2E9E6B",
+    Status.ARCHIVED: "#8A92A6",
+    Status.SUPPRESSED: "#D9822B",
+    Status.SUPERSEDED: "#8F6FE0",
+}
+TERM_COLORS = {
+    "similarity": "#6366F1",
+    "confidence": "#14A594",
+    "scope": "#E0962B",
+    "keyword": "#D4548E",
+    "recency": "#4598DB",
+    "usage": "#8E9C3C",
+}
+"""One colour per score term on every page that shows scores."""
+
+
+# ---- words and times ----------------------------------------------------------------------------
+
+
+def when(moment: datetime | None, zone: tzinfo) -> str:
+    """`moment` in the viewer's zone, to the minute, labelled: 2026-11-30 16:30 (UTC+8)."""
+    if moment is None:
+        return "never"
+    local = moment.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M} ({offset(local)})"
+
+
+def offset(local: datetime) -> str:
+    """The zone of an aware moment as people write it: UTC, UTC+8, UTC−3:30."""
+    delta = local.utcoffset()
+    minutes = int(delta.total_seconds() // 60) if delta else 0
+    if not minutes:
+        return "UTC"
+    hours, rest = divmod(abs(minutes), 60)
+    return f"UTC{'+' if minutes > 0 else '−'}{hours}" + (f":{rest:02d}" if rest else "")
+
+
+def zone_label(zone: tzinfo) -> str:
+    """What a table's time columns carry in their headings."""
+    return offset(datetime.now(zone))
+
+
+def ago(moment: datetime | None, now: datetime) -> str:
+    """How long ago, in one unit: just now, 5 min ago, 3 h ago, 12 days ago."""
+    if moment is None:
+        return "never"
+    seconds = (now - moment).total_seconds()
+    if seconds < 60:
+        return "just now" if seconds > -60 else "in the future"
+    for size, unit in ((86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            count = int(seconds // size)
+            return f"{count} {'day' if unit == 'days' and count == 1 else unit} ago"
+    return "just now"
+
+
+def size(octets: int) -> str:
+    """Bytes as people read them: 532 B, 12.4 kB, 3.1 MB."""
+    amount = float(octets)
+    for unit in ("B", "kB", "MB"):
+        if amount < 1000:
+            return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+        amount /= 1000
+    return f"{amount:.1f} GB"
+
+
+def count(number: int, one: str, many: str | None = None) -> str:
+    """1 memory, 1,204 memories. `many` defaults to `one` + s."""
+    plural = many or (one[:-1] + "ies" if one.endswith("y") else one + "s")
+    return f"{number:,} {one if number == 1 else plural}"
+
+
+# ---- tables -------------------------------------------------------------------------------------
+
+
+def local_times(moments: Iterable[datetime | None], zone: tzinfo) -> pd.Series:
+    """Times as naive local ones: the table shows them as they are, the heading says the zone."""
+    values = [m.astimezone(zone).replace(tzinfo=None) if m else None for m in moments]
+    return pd.Series(values, dtype="datetime64[us]")
+
+
+def memories(rows: Sequence[Memory], zone: tzinfo) -> pd.DataFrame:
+    """One line per memory, indexed by id. Draw with `memory_columns(zone)`."""
+    return pd.DataFrame(
+        {
+            "content": [shorten(m.title + ": " + m.content if m.title else m.content, 240)
+                        for m in rows],
+            "type": [[m.memory_type.replace("_", " ")] for m in rows],
+            "status": [[str(m.status)] for m in rows],
+            "scope": [f"{m.scope} · {m.scope_id}" for m in rows],
+            "confidence": [m.confidence for m in rows],
+            "created": local_times((m.created_at for m in rows), zone),
+            "last_used": local_times((m.last_used_at for m in rows), zone),
+            "tags": [list(m.tags) for m in rows],
+        },
+        index=pd.Index([m.id for m in rows], name="id"),
+    )  # fmt: skip
+
+
+def memory_columns(zone: tzinfo) -> dict[str, Any]:
+    label = zone_label(zone)
+    return {
+        "content": st.column_config.TextColumn("Memory", width="large"),
+        "type": st.column_config.MultiselectColumn("Type", width="small", color="auto"),
+        "status": status_column(),
+        "scope": st.column_config.TextColumn("Scope", width="medium"),
+        "confidence": st.column_config.ProgressColumn(
+            "Confidence", min_value=0, max_value=1, format="%.2f", width="small"
+        ),
+        "created": st.column_config.DatetimeColumn(
+            f"Created ({label})", format="YYYY-MM-DD HH:mm", width="small"
+        ),
+        "last_used": st.column_config.DatetimeColumn(
+            f"Last recalled ({label})", format="YYYY-MM-DD HH:mm", width="small"
+        ),
+        "tags": st.column_config.ListColumn("Tags", width="medium"),
+    }
+
+
+def status_column() -> Any:
+    """The status as a coloured word."""
+    return st.column_config.MultiselectColumn(
+        "Status",
+        width="small",
+        options=[str(s) for s in Status],
+        color=["green", "gray", "orange", "violet"],
+    )
+
+
+# ---- figures ------------------------------------------------------------------------------------
+
+
+def figure(*, height: int = 320, legend: bool = True) -> go.Figure:
+    """An empty figure in the house style: no chart junk, room for labels, legend on top."""
+    fig = go.Figure()
+    fig.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 36 if legend else 8, "b": 8},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        showlegend=legend,
+        legend={"orientation": "h", "y": 1.0, "yanchor": "bottom", "x": 0, "title": None},
+        hoverlabel={"align": "left"},
+        bargap=0.28,
+    )
+    fig.update_xaxes(zeroline=False, title=None, automargin=True)
+    fig.update_yaxes(zeroline=False, title=None, automargin=True)
+    return fig
