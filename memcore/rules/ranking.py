@@ -1,0 +1,207 @@
+"""Ranking: candidates and settings → hits, and everything else with its reason.
+
+Pure: no I/O, no clock. A hit's score is the sum of its terms' contributions (value × weight), to
+1e-9. Every term's value is absolute in [0, 1]: nothing is stretched over the candidates at hand, so
+the best of a bad pool stays bad. Hits and dropped are together exactly the candidates. Ties go to
+the newer memory, then to the smaller id, whatever the order of the input.
+
+Similarity is what the two channels say together. `weighted_sum`: the chance that either channel is
+right, each with its share, 1 − (1 − a·dense)(1 − b·keyword) with a = min(1, 2w),
+b = min(1, 2(1 − w)) and w = `dense_weight`. A keyword match only ever raises it; with no keyword
+match (and w ≥ 0.5) it is the cosine itself. `rrf`: reciprocal ranks, (k + 1)/2 × Σ 1/(k + rank);
+the threshold still looks at the absolute value, since a rank says nothing about nearness.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from memcore.models import Candidate, Dropped, Hit, Ranking, Scope, ScoreTerm
+from memcore.rules import lexical
+from memcore.settings import RankingSettings
+
+DEFAULT_CONFIDENCE = 0.8
+USES_AT_HALF = 10
+"""A memory used this often has a usage value of 0.5: n / (n + 10)."""
+
+_NEGATIONS = frozenset(
+    "no not never without don't doesn't didn't isn't aren't wasn't weren't can't cannot won't "
+    "hasn't haven't stop stopped quit 不 没 無 无 未 别 勿 非".split()
+)
+
+
+def rank(
+    candidates: Iterable[Candidate],
+    settings: RankingSettings,
+    *,
+    now: datetime | None = None,
+    threshold: float | None = None,
+    limit: int | None = None,
+) -> Ranking:
+    """`candidates` scored, cut at the similarity threshold, freed of near-duplicates, cut at the
+    most a recall returns. `threshold` and `limit` replace the settings' own for this call; `now`
+    is what recency counts from (None: the newest candidate)."""
+    pool = list(candidates)
+    floor = settings.similarity_threshold if threshold is None else threshold
+    most = settings.max_recall if limit is None else limit
+    if now is None:
+        now = max((c.memory.created_at for c in pool), default=None)
+    scored = [(_score(c, settings, now), absolute_similarity(c, settings)) for c in pool]
+    scored.sort(key=lambda s: s[0].memory.id)
+    scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp()))
+
+    dropped: list[Dropped] = []
+    near: list[Hit] = []
+    for hit, value in scored:
+        if floor is not None and not value >= floor:
+            by = f"similarity {value:.3f} is {floor - value:.3f} below {floor:.3f}"
+            dropped.append(_drop(hit, "below_threshold", by))
+        else:
+            near.append(hit)
+    unique: list[Hit] = []
+    for hit in near:
+        rival = _rival(hit, unique, settings)
+        if rival is None:
+            unique.append(hit)
+        else:
+            dropped.append(_drop(hit, *rival))
+    hits = unique[:most]
+    for place, hit in enumerate(unique[most:], most + 1):
+        last = hits[-1] if hits else None
+        by = f", {last.score - hit.score:.3f} behind the last hit {last.memory.id}" if last else ""
+        dropped.append(_drop(hit, "outranked", f"place {place} of {most}{by}"))
+    stages = {
+        "candidates": len(pool),
+        "above_threshold": len(near),
+        "distinct": len(unique),
+        "top_k": len(hits),
+    }
+    return Ranking(tuple(hits), tuple(dropped), stages)
+
+
+def similarity(candidate: Candidate, settings: RankingSettings) -> float:
+    """The value of the similarity term, in [0, 1] (module docstring)."""
+    if settings.lexical and settings.fusion == "rrf":
+        k = settings.rrf_k
+        ranks = (candidate.dense_rank, candidate.lexical_rank)
+        return unit((k + 1) / 2 * sum(1 / (k + r) for r in ranks if r is not None))
+    return absolute_similarity(candidate, settings)
+
+
+def absolute_similarity(candidate: Candidate, settings: RankingSettings) -> float:
+    """What the threshold is held against: nearness by either channel, in [0, 1]."""
+    dense, keyword = unit(candidate.similarity), unit(candidate.lexical)
+    if not settings.lexical:
+        return dense
+    of_dense = min(1.0, 2 * settings.dense_weight)
+    of_keyword = min(1.0, 2 - 2 * settings.dense_weight)
+    return unit(1 - (1 - of_dense * dense) * (1 - of_keyword * keyword))
+
+
+def unit(value: float | None) -> float:
+    """`value` clamped to [0, 1]; 0 for None and NaN, so that no score is ever NaN."""
+    if value is None or not value > 0:
+        return 0.0
+    return min(1.0, float(value))
+
+
+def same_saying(one: str, other: str) -> float:
+    """How nearly two texts say the same, in [0, 1]: Dice over their terms, and 0 when a number or
+    a negation differs or each has a word of its own, since then they are two statements."""
+    return _same(_saying(one), _saying(other))
+
+
+def _score(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
+    memory = candidate.memory
+    notes: list[str] = []
+    confidence = _confidence(memory.confidence, notes)
+    priority = _priority(memory.scope, settings, notes)
+    age = (now - memory.created_at).total_seconds() / 86400 if now else 0.0
+    recency = 0.5 ** (max(0.0, age) / settings.recency_half_life_days)
+    uses = max(0, memory.access_count)
+    terms = (
+        ScoreTerm("similarity", similarity(candidate, settings), settings.similarity_weight),
+        ScoreTerm("confidence", confidence, settings.confidence_weight),
+        ScoreTerm("scope", priority, settings.scope_weight),
+        ScoreTerm("keyword", unit(candidate.lexical), settings.keyword_weight),
+        ScoreTerm("recency", recency, settings.recency_weight),
+        ScoreTerm("usage", uses / (uses + USES_AT_HALF), settings.usage_weight),
+        # The cosine behind similarity, shown beside it; it counts through similarity only.
+        ScoreTerm("dense", unit(candidate.similarity), 0.0),
+    )
+    return Hit(memory, sum(t.contribution for t in terms), terms, tuple(notes))
+
+
+def _confidence(value: float | None, notes: list[str]) -> float:
+    if value is None or not math.isfinite(value):
+        notes.append(f"No usable confidence; {DEFAULT_CONFIDENCE} is assumed.")
+        return DEFAULT_CONFIDENCE
+    if not 0 <= value <= 1:
+        notes.append(f"Confidence {value:g} is outside 0 to 1 and counts as {unit(value):g}.")
+    return unit(value)
+
+
+def _priority(scope: Scope | str | None, settings: RankingSettings, notes: list[str]) -> float:
+    known = {
+        Scope.SESSION: settings.session_priority,
+        Scope.PROJECT: settings.project_priority,
+        Scope.USER: settings.user_priority,
+    }
+    value = known.get(str(scope or "").strip().lower())  # type: ignore[call-overload]
+    if value is None:
+        notes.append(f"Unknown scope {str(scope)!r}; it counts as user scope.")
+        return settings.user_priority
+    return float(value)
+
+
+def _rival(hit: Hit, kept: Sequence[Hit], settings: RankingSettings) -> tuple[str, str] | None:
+    """Reason and detail when a kept hit of the same type makes this one needless."""
+    if settings.dedupe == "off":
+        return None
+    for other in kept:
+        if other.memory.memory_type != hit.memory.memory_type:
+            continue
+        if settings.dedupe == "one_per_type":
+            return "one_per_type", f"{other.memory.id} is the best {other.memory.memory_type}"
+        same = same_saying(hit.memory.content, other.memory.content)
+        if same >= settings.dedupe_threshold:
+            return (
+                "near_duplicate",
+                f"says the same as {other.memory.id}: "
+                f"text similarity {same:.3f}, limit {settings.dedupe_threshold:.3f}",
+            )
+    return None
+
+
+def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
+    return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
+
+
+def _saying(text: str) -> tuple[Counter[str], frozenset[str], frozenset[str]]:
+    """Terms, numbers and negations of a text."""
+    terms = Counter(lexical.index_terms(text))
+    lowered = text.lower().replace("’", "'")
+    words = set(lowered.split()) | set(lowered)
+    return (
+        terms,
+        frozenset(t for t in terms if any(c.isdigit() for c in t)),
+        frozenset(_NEGATIONS & words),
+    )
+
+
+def _same(
+    one: tuple[Counter[str], frozenset[str], frozenset[str]],
+    other: tuple[Counter[str], frozenset[str], frozenset[str]],
+) -> float:
+    (a, numbers_a, negations_a), (b, numbers_b, negations_b) = one, other
+    if numbers_a != numbers_b or negations_a != negations_b:
+        return 0.0
+    only_a = [t for t in a if t not in b and not lexical.is_pair(t)]
+    only_b = [t for t in b if t not in a and not lexical.is_pair(t)]
+    if only_a and only_b:
+        return 0.0
+    total = a.total() + b.total()
+    return 2 * (a & b).total() / total if total else 0.0
