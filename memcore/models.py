@@ -167,6 +167,35 @@ class Memory:
     attributes: Mapping[str, Any] = field(default_factory=dict)
 
 
+# ---- conversations ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """An assistant's request to a tool; its result is a later message with the same `id`."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+    """JSON as the model wrote it, unparsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message of a conversation."""
+
+    id: str
+    role: str
+    """user, assistant, tool or system."""
+    content: str
+    created_at: datetime | None = None
+    name: str = ""
+    """Who spoke, where a conversation has several people."""
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+    """Of a tool's result: the call it answers."""
+
+
 # ---- the gate ------------------------------------------------------------------------------
 
 
