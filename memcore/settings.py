@@ -98,6 +98,10 @@ class RankingSettings:
     dense_weight: float = _setting(
         0.5, "Share of the vector channel in the weighted sum.", low=0, high=1
     )
+    unrelated_similarity: float = _setting(
+        0.0, "Cosine that unrelated texts have with this embedder; similarity counts from here.",
+        low=0, high=0.95,
+    )  # fmt: skip
     rrf_k: int = _setting(60, "Reciprocal rank fusion constant.", low=1, high=200)
 
 

@@ -26,6 +26,8 @@ class Calibration:
     dense_weight: float
     lexical: bool
     """True: the hybrid was measured better than vectors alone."""
+    unrelated_similarity: float = 0.0
+    """Cosine of unrelated texts; similarity is counted from here. e5 calls everything 0.75."""
 
 
 class Embedder(Protocol):

@@ -8,9 +8,10 @@ Pure: no I/O. One tokeniser serves both sides, so that what is stored can be fou
 - Chinese, Japanese and Korean text has no spaces, so it is indexed by character pairs, and by
   single characters for a query of one character.
 
-A match is BM25 (Robertson & Zaragoza 2009, k1 1.2, b 0.5) divided by the most the query could
-score, which makes it absolute: 1 says that every word of the query is there, and a poor best match
-stays poor.
+A match is the share of the query that a text covers: the idf of the terms found over the idf of
+all terms asked for, found anywhere or not. It is absolute: 1 says that every word of the query is
+there, and a poor best match stays poor. Counting repeats and dividing by length (BM25) was measured
+no better on short statements (docs/search.md), and a set of terms is all the database has to keep.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from memcore.text import clean
 
 LONGEST_TERM = 64
 MOST_INDEX_TERMS = 4_000
-MOST_QUERY_TERMS = 64
-K1 = 1.2
-B = 0.5
+MOST_QUERY_TERMS = 60
+"""A match is one bit per term of a 64-bit number in SQL, so there cannot be more than 62."""
 
 _CJK = "\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 _CJK += "\U00020000-\U000323af"
@@ -56,7 +56,7 @@ _GRAMMAR = frozenset(
 
 
 def index_terms(text: str) -> tuple[str, ...]:
-    """The terms `text` is found by, in order, repeats kept (a term's count is its frequency)."""
+    """The terms `text` is found by, each once, in order of appearance."""
     out: list[str] = []
     for run in _RUN.findall(unicodedata.normalize("NFKC", clean(text))):
         if _IS_CJK.match(run):
@@ -64,9 +64,7 @@ def index_terms(text: str) -> tuple[str, ...]:
             out += _pairs(run)
         else:
             out += _latin(run)
-        if len(out) >= MOST_INDEX_TERMS:
-            break
-    return tuple(out[:MOST_INDEX_TERMS])
+    return tuple(dict.fromkeys(out))[:MOST_INDEX_TERMS]
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -89,33 +87,16 @@ def idf(documents: int, containing: int) -> float:
     return math.log(1 + (documents - containing + 0.5) / (containing + 0.5))
 
 
-def match(
-    counts: Mapping[str, int],
-    length: int,
-    *,
-    weights: Mapping[str, float],
-    average_length: float,
-) -> float:
-    """How much of a query a text covers, in [0, 1]. `counts`: occurrences of the query's terms in
-    it; `length`: how many terms it has; `weights`: idf of every term of the query, found or not.
-    """
-    most = sum(weights.values())
-    if not most:
-        return 0.0
-    norm = K1 * (1 - B + B * length / average_length) if average_length > 0 else K1
-    found = sum(
-        weight * min(1.0, n * (1 + K1) / (n + norm))
-        for term, weight in weights.items()
-        if (n := counts.get(term, 0))
-    )
-    return min(1.0, found / most)
-
-
-def idf_weights(
-    terms: Sequence[str], documents: int, containing: Mapping[str, int]
-) -> dict[str, float]:
+def weigh(terms: Iterable[str], documents: int, containing: Mapping[str, int]) -> dict[str, float]:
     """idf of each term of a query, given how many of `documents` memories contain it."""
     return {term: idf(documents, containing.get(term, 0)) for term in terms}
+
+
+def coverage(found: Iterable[str], weights: Mapping[str, float]) -> float:
+    """Share of a query that a text with the terms `found` covers, in [0, 1]. `weights`: idf of
+    every term of the query, found or not."""
+    asked = sum(weights.values())
+    return min(1.0, sum(weights.get(t, 0.0) for t in found) / asked) if asked else 0.0
 
 
 def is_pair(term: str) -> bool:

@@ -5,17 +5,18 @@ Pure: no I/O, no clock. A hit's score is the sum of its terms' contributions (va
 the best of a bad pool stays bad. Hits and dropped are together exactly the candidates. Ties go to
 the newer memory, then to the smaller id, whatever the order of the input.
 
-Similarity is what the two channels say together. `weighted_sum`: the chance that either channel is
-right, each with its share, 1 − (1 − a·dense)(1 − b·keyword) with a = min(1, 2w),
-b = min(1, 2(1 − w)) and w = `dense_weight`. A keyword match only ever raises it; with no keyword
-match (and w ≥ 0.5) it is the cosine itself. `rrf`: reciprocal ranks, (k + 1)/2 × Σ 1/(k + rank);
-the threshold still looks at the absolute value, since a rank says nothing about nearness.
+Similarity is what the two channels say together. Nearness by vectors is the cosine, counted from
+what unrelated texts have with this embedder (`unrelated_similarity` u, 0 for most):
+d = (cosine − u) / (1 − u). `weighted_sum`: the chance that either channel is right, each with its
+share, 1 − (1 − a·d)(1 − b·keyword), a = min(1, 2w), b = min(1, 2(1 − w)), w = `dense_weight`.
+A keyword match only ever raises it; without one (and w ≥ 0.5) it is d itself. For w ≥ 0.5 the
+order it gives does not depend on u. `rrf`: reciprocal ranks, (k + 1)/2 × Σ 1/(k + rank); the
+threshold still looks at the absolute value, since a rank says nothing about nearness.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -93,9 +94,11 @@ def similarity(candidate: Candidate, settings: RankingSettings) -> float:
 
 def absolute_similarity(candidate: Candidate, settings: RankingSettings) -> float:
     """What the threshold is held against: nearness by either channel, in [0, 1]."""
-    dense, keyword = unit(candidate.similarity), unit(candidate.lexical)
+    unrelated = settings.unrelated_similarity
+    dense = unit((unit(candidate.similarity) - unrelated) / (1 - unrelated))
     if not settings.lexical:
         return dense
+    keyword = unit(candidate.lexical)
     of_dense = min(1.0, 2 * settings.dense_weight)
     of_keyword = min(1.0, 2 - 2 * settings.dense_weight)
     return unit(1 - (1 - of_dense * dense) * (1 - of_keyword * keyword))
@@ -180,9 +183,9 @@ def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
     return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
 
 
-def _saying(text: str) -> tuple[Counter[str], frozenset[str], frozenset[str]]:
+def _saying(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Terms, numbers and negations of a text."""
-    terms = Counter(lexical.index_terms(text))
+    terms = frozenset(lexical.index_terms(text))
     lowered = text.lower().replace("’", "'")
     words = set(lowered.split()) | set(lowered)
     return (
@@ -193,15 +196,12 @@ def _saying(text: str) -> tuple[Counter[str], frozenset[str], frozenset[str]]:
 
 
 def _same(
-    one: tuple[Counter[str], frozenset[str], frozenset[str]],
-    other: tuple[Counter[str], frozenset[str], frozenset[str]],
+    one: tuple[frozenset[str], frozenset[str], frozenset[str]],
+    other: tuple[frozenset[str], frozenset[str], frozenset[str]],
 ) -> float:
     (a, numbers_a, negations_a), (b, numbers_b, negations_b) = one, other
     if numbers_a != numbers_b or negations_a != negations_b:
         return 0.0
-    only_a = [t for t in a if t not in b and not lexical.is_pair(t)]
-    only_b = [t for t in b if t not in a and not lexical.is_pair(t)]
-    if only_a and only_b:
+    if all(any(not lexical.is_pair(t) for t in own) for own in (a - b, b - a)):
         return 0.0
-    total = a.total() + b.total()
-    return 2 * (a & b).total() / total if total else 0.0
+    return 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0

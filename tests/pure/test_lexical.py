@@ -12,13 +12,8 @@ def score(query: str, text: str, scope: list[str] | None = None) -> float:
     stored = [lexical.index_terms(t) for t in (scope or [text])]
     terms = lexical.query_terms(query)
     containing = {t: sum(t in s for s in stored) for t in terms}
-    mine = lexical.index_terms(text)
-    return lexical.match(
-        {t: mine.count(t) for t in terms if t in mine},
-        len(mine),
-        weights=lexical.idf_weights(terms, len(stored), containing),
-        average_length=sum(map(len, stored)) / len(stored),
-    )
+    weights = lexical.weigh(terms, len(stored), containing)
+    return lexical.coverage(set(terms) & set(lexical.index_terms(text)), weights)
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,14 @@ def test_a_keyword_match_only_ever_raises_similarity() -> None:
     assert term(only_vectors, "similarity", 0) == term(only_vectors, "similarity", 1) == 0.4
 
 
+def test_similarity_counts_from_what_unrelated_texts_have() -> None:
+    settings = replace(DEFAULT, unrelated_similarity=0.75)
+    ranking = rank([candidate("near", 0.9), candidate("far", 0.7)], settings)
+    assert term(ranking, "similarity", 0) == pytest.approx(0.6)
+    assert term(ranking, "similarity", 1) == 0
+    assert [term(ranking, "dense", i) for i in (0, 1)] == [0.9, 0.7]
+
+
 def test_stages_count_what_is_left() -> None:
     pool = [
         candidate("a", 0.9), candidate("b", 0.8, content="Two cups a day"),
@@ -249,7 +257,8 @@ any_settings = st.builds(
     keyword_weight=st.floats(0, 10), max_recall=st.integers(1, 100),
     similarity_threshold=st.none() | st.floats(0, 1),
     dedupe=st.sampled_from(["near_duplicate", "one_per_type", "off"]), lexical=st.booleans(),
-    fusion=st.sampled_from(["weighted_sum", "rrf"]), dense_weight=st.floats(0, 1),
+    fusion=st.sampled_from(["weighted_sum", "rrf"]), unrelated_similarity=st.floats(0, 0.95),
+    dense_weight=st.floats(0, 1),
 )  # fmt: skip
 
 
