@@ -351,3 +351,31 @@ class Agent:
     short_term_memory_size: int
     """Messages in the window; empty or ≤ 0 means 20."""
     created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """What became of one draft."""
+
+    verdict: Verdict
+    memory: Memory | None
+    """None where the gate did not let it in."""
+    decision_id: int
+    facts: Facts
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """One explained recall."""
+
+    query: str
+    hits: tuple[Hit, ...]
+    dropped: tuple[Dropped, ...]
+    stages: Mapping[str, int]
+    timings: Mapping[str, float]
+    """Milliseconds: embed, sql, rank, total."""
+    candidates: tuple[Candidate, ...] = ()
+    """The facts, so that other settings can be tried without I/O."""
+    notice: str = ""
+    """Said where the result is not what was asked, such as recent memories for a blank query."""
+    recall_id: int | None = None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
+
+from memcore.errors import ConfigError
 
 Vectors = npt.NDArray[np.float32]
 
@@ -58,3 +60,18 @@ class Embedder(Protocol):
         """(n, dimensions) float32 in the space of `embed_query` against which *documents* are
         compared for duplicates; equal to `embed_documents` for embedders without prefixes."""
         ...
+
+
+def open_embedder(name: str) -> Embedder:
+    """The embedder of that name. Raises ConfigError for a name nobody serves."""
+    kind, _, rest = name.partition(":")
+    if kind == "hash" and rest.isdigit() and 1 <= int(rest) <= 4096:
+        from memcore.embeddings.hashing import HashEmbedder
+
+        return HashEmbedder(int(rest))
+    raise ConfigError(f"There is no embedder called {name!r}.")
+
+
+def calibrated_for(name: str) -> dict[str, Any]:
+    """The settings an embedder ships, by name, without loading its model."""
+    return {}

@@ -1,0 +1,7 @@
+"""`python -m memcore`."""
+
+import sys
+
+from memcore.cli import main
+
+sys.exit(main())

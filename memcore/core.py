@@ -1,0 +1,143 @@
+"""`open_core()`: the one place that knows which adapter serves which library.
+
+with open_core() as core:
+    library = core.libraries.create("team")
+    who = Subject(library.id, user_id="u1")
+    core.memories.add_explicit_memory("Prefers oolong tea", subject=who)
+    core.memories.search_memories("what to drink?", subject=who).hits
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from memcore import settings
+from memcore.embeddings import Embedder, open_embedder
+from memcore.models import Library
+from memcore.services.libraries import LibraryService
+from memcore.services.memories import MemoryService
+from memcore.services.people import PeopleService
+from memcore.services.runtime import Runtime
+from memcore.vectors import VectorStore
+
+if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
+    from memcore.database.embedded import Cluster
+
+
+def home_folder() -> Path:
+    """MEMCORE_HOME, or the platform's folder for user data."""
+    import platformdirs
+
+    given = os.environ.get("MEMCORE_HOME", "").strip()
+    return Path(given).expanduser() if given else Path(platformdirs.user_data_dir("memcore"))
+
+
+def open_core(
+    *,
+    url: str | None = None,
+    home: Path | str | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Core:
+    """Connect, start the embedded database when no URL is given, and migrate. `url` defaults to
+    DATABASE_URL, `home` to MEMCORE_HOME. `say` is told each step that takes time. Raises
+    ConfigError, DatabaseError, ExtensionMissing."""
+    from memcore.database import engine as database
+
+    environment = settings.from_environment()
+    folder = Path(home) if home is not None else home_folder()
+    url = url or os.environ.get("DATABASE_URL", "").strip() or None
+    cluster = None
+    if url is None:
+        from memcore.database.embedded import Cluster
+
+        cluster = Cluster.at(folder, say=say)
+        cluster.acquire()
+        url = cluster.url()
+    try:
+        engine = database.create(url)
+        database.prepare(engine, say)
+    except BaseException:
+        if cluster is not None:
+            cluster.release()
+        raise
+    return Core(folder, engine, environment, cluster)
+
+
+class Core:
+    """An open memcore. Services are built when first used; close it, or use it as a context."""
+
+    def __init__(
+        self,
+        home: Path,
+        engine: Engine,
+        environment: dict[str, object],
+        cluster: Cluster | None,
+    ) -> None:
+        self._cluster = cluster
+        self._lock = threading.RLock()
+        self._embedders: dict[str, Embedder] = {}
+        self._stores: dict[int, VectorStore] = {}
+        self.runtime = Runtime(home, engine, environment, self._embedder_for, self._store_for)
+
+    @property
+    def embedded(self) -> bool:
+        """True: the database is the embedded one."""
+        return self._cluster is not None
+
+    @cached_property
+    def libraries(self) -> LibraryService:
+        return LibraryService(self.runtime)
+
+    @cached_property
+    def memories(self) -> MemoryService:
+        return MemoryService(self.runtime, self.libraries)
+
+    @cached_property
+    def people(self) -> PeopleService:
+        return PeopleService(self.runtime)
+
+    def _embedder_for(self, library: Library) -> Embedder:
+        with self._lock:
+            if library.embedder not in self._embedders:
+                self._embedders[library.embedder] = open_embedder(library.embedder)
+            return self._embedders[library.embedder]
+
+    def _store_for(self, library: Library) -> VectorStore:
+        from memcore.vectors.pgvector import PgVectorStore
+
+        with self._lock:
+            if library.collection_id not in self._stores:
+                self._stores[library.collection_id] = PgVectorStore(
+                    self.runtime.engine, library.collection_id, library.dimensions
+                )
+            return self._stores[library.collection_id]
+
+    def close(self) -> None:
+        """Give back connections, and the embedded server where this was its last user."""
+        with self._lock:
+            for store in self._stores.values():
+                store.close()
+            self._stores.clear()
+            self.runtime.engine.dispose()
+            if self._cluster is not None:
+                self._cluster.release()
+                self._cluster = None
+
+    def __enter__(self) -> Core:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,39 @@
+"""What every service works with, handed down by `open_core`: the database, the settings from the
+environment, and which embedder and vector store serve a library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import Engine
+
+from memcore.embeddings import Embedder
+from memcore.models import Library
+from memcore.settings import Resolved, resolve
+from memcore.vectors import VectorStore
+
+
+@dataclass(frozen=True)
+class Runtime:
+    home: Path
+    engine: Engine
+    environment: Mapping[str, Any]
+    embedder_for: Callable[[Library], Embedder]
+    """Opened once per process and library."""
+    store_for: Callable[[Library], VectorStore]
+    """The library's current collection; opened once per process."""
+
+    def settings_of(self, library: Library) -> Resolved:
+        """Effective settings. An embedder that cannot be opened has no calibration to offer, so
+        the defaults hold and the console still shows the library."""
+        from memcore.embeddings import calibrated_for
+
+        return resolve(
+            library.overrides,
+            environment=self.environment,
+            calibrated=calibrated_for(library.embedder),
+        )

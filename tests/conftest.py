@@ -1,0 +1,72 @@
+"""What every test stands on: a scrubbed environment, one embedded PostgreSQL for the run, and a
+database of its own, made from a migrated template, for each test that asks for `core`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import create_engine, text
+
+from memcore.core import Core, open_core
+from memcore.models import Library, Subject
+
+for _name in list(os.environ):
+    if _name.startswith(("MEMORY_", "MEMCORE_", "OPENAI_", "DATABASE_URL", "CHECKPOINT_")) and (
+        not _name.startswith("MEMCORE_TEST_")
+    ):
+        del os.environ[_name]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[Callable[[str], str]]:
+    """Database name → URL on the run's server; `memcore` is the migrated template."""
+    from memcore.database import engine as database
+    from memcore.database.embedded import Cluster
+
+    # A short path: a socket's name has little room.
+    home = Path(tempfile.mkdtemp(prefix="mc-", dir="/tmp"))
+    # As root the server runs as another user, who must be able to enter.
+    home.chmod(0o755)
+    cluster = Cluster.at(home, fsync=False)
+    with cluster.use():
+        engine = database.create(cluster.url("memcore"))
+        database.prepare(engine)
+        engine.dispose()
+        yield cluster.url
+    shutil.rmtree(home, ignore_errors=True)
+
+
+@pytest.fixture
+def database_url(server: Callable[[str], str]) -> Iterator[str]:
+    """An empty, migrated database of the test's own."""
+    name = f"t{uuid.uuid4().hex}"
+    admin = create_engine(server("postgres"), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE memcore"))
+    yield server(name)
+    with admin.connect() as connection:
+        connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+    admin.dispose()
+
+
+@pytest.fixture
+def core(database_url: str, tmp_path: Path) -> Iterator[Core]:
+    with open_core(url=database_url, home=tmp_path) as opened:
+        yield opened
+
+
+@pytest.fixture
+def library(core: Core) -> Library:
+    """A library with the hand-computable embedder."""
+    return core.libraries.create("team", embedder="hash:64")
+
+
+@pytest.fixture
+def who(library: Library) -> Subject:
+    return Subject(library.id, user_id="u1", project_id="p1", session_id="s1")
