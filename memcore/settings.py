@@ -261,6 +261,9 @@ def resolve(
         ("environment", environment or {}),
         ("calibrated", calibrated or {}),
     )
+    for name in overrides or {}:
+        if name not in SPECS:
+            raise ConfigError(f"There is no setting called {name!r}.")
     values: dict[str, Any] = {}
     sources: dict[str, Source] = {}
     for name, spec in SPECS.items():

@@ -31,7 +31,7 @@ _PLAIN_STORAGE_LIMIT = 1900
 MEMORY_COLUMNS = tuple(
     column
     for column in MemoryRow.__table__.columns
-    if column.name not in ("keywords", "keyword_count")
+    if column.name not in ("keywords", "keyword_count", "private_to")
 )
 
 

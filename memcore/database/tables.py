@@ -14,6 +14,7 @@ from sqlalchemy import (
     ARRAY,
     BigInteger,
     CheckConstraint,
+    Computed,
     Enum,
     Float,
     ForeignKey,
@@ -253,6 +254,9 @@ class MemoryRow(Row):
     confidence: Mapped[float] = mapped_column(server_default=text("0.8"))
     relevance: Mapped[float] = mapped_column(server_default=text("0.8"))
     visibility: Mapped[models.Visibility] = mapped_column(server_default="members")
+    private_to: Mapped[str | None] = mapped_column(
+        Computed("CASE WHEN visibility = 'owner_only' THEN user_id END", persisted=True)
+    )
     shared: Mapped[bool] = mapped_column(server_default=text("false"))
     status: Mapped[models.Status] = mapped_column(server_default="active")
     superseded_by: Mapped[str | None] = mapped_column(
@@ -284,9 +288,10 @@ class MemoryRow(Row):
             "scope",
             "scope_id",
             "content_hash",
-            text("coalesce(agent_id::text, '')"),
-            text("(CASE WHEN visibility = 'owner_only' THEN user_id ELSE '' END)"),
+            "agent_id",
+            "private_to",
             unique=True,
+            postgresql_nulls_not_distinct=True,
             postgresql_where=text("status = 'active'"),
         ),
         Index("ix_memories_scope", "library_id", "scope", "scope_id", "status"),
