@@ -210,6 +210,11 @@ class Neighbour:
     exact: bool = False
     """True: the normalised content hashes are equal."""
     memory_type: MemoryType = MemoryType.FACT
+    relation: str = ""
+    """What the guards say about the pair, thresholds apart: same, covered, reworded, extended,
+    update, conflict, distinct (rules/duplicates.py). Blank: not compared."""
+    reason: str = ""
+    """One sentence for `relation`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +225,8 @@ class Facts:
     """Cleaned. In a stored decision: masked where sensitive."""
     confidence: float
     neighbours: tuple[Neighbour, ...] | None
-    """Nearest first. None: the similarity query failed, so nothing is known."""
+    """Nearest first, compared by `duplicates.annotate`. None: the similarity query failed, so
+    nothing is known. An exact match found in spite of that is given alone."""
     extractions_in_window: int
     """Extraction runs of the session in the last 24 h, this one not counted."""
     rate_exempt: bool
@@ -259,9 +265,12 @@ class Verdict:
     blocked_by: str | None
     """Name of the first check that failed."""
     outcome: str
-    """stored, rejected, duplicate, update, conflict, review, unchecked."""
+    """stored, rejected, duplicate, update, conflict, review, unchecked. An accepted update or
+    conflict supersedes `matched_id`. review: a person should look; `accepted` says whether it is
+    in use meanwhile (a near-duplicate is, instruction-like text is not). unchecked: held, because
+    the duplicate check could not run."""
     matched_id: str | None = None
-    """The memory it duplicates or supersedes."""
+    """The memory it duplicates, supersedes or nearly repeats."""
 
 
 # ---- recall and ranking ----------------------------------------------------------------------

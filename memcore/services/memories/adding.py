@@ -48,7 +48,7 @@ from memcore.models import (
     Verdict,
     Visibility,
 )
-from memcore.rules import gate, permissions, sensitive
+from memcore.rules import duplicates, gate, permissions, sensitive
 from memcore.services.libraries import LibraryService
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
@@ -216,7 +216,11 @@ class Adding:
             text=sensitive.mask(draft.content, found) if found else draft.content,
             confidence=draft.confidence,
             # An exact match is known without a vector; its absence is not.
-            neighbours=neighbours if vector is not None or exact else None,
+            neighbours=(
+                duplicates.annotate(draft.content, neighbours)
+                if vector is not None or exact
+                else None
+            ),
             extractions_in_window=used,
             rate_exempt=draft.source != "extraction",
             sensitive=found,
