@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from memcore import settings
 from memcore.embeddings import Embedder, open_embedder
 from memcore.models import Library
+from memcore.services.checkpoints import CheckpointService
 from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
 from memcore.services.people import PeopleService
@@ -104,6 +105,10 @@ class Core:
     def people(self) -> PeopleService:
         return PeopleService(self.runtime)
 
+    @cached_property
+    def checkpoints(self) -> CheckpointService:
+        return CheckpointService(self.runtime)
+
     def _embedder_for(self, library: Library) -> Embedder:
         with self._lock:
             if library.embedder not in self._embedders:
@@ -126,6 +131,8 @@ class Core:
             for store in self._stores.values():
                 store.close()
             self._stores.clear()
+            if "checkpoints" in self.__dict__:
+                self.checkpoints.close()
             self.runtime.engine.dispose()
             if self._cluster is not None:
                 self._cluster.release()

@@ -1,0 +1,150 @@
+"""Episodic memory: inspect, compare, account for, archive and resume LangGraph threads.
+
+Reads any database LangGraph's PostgresSaver writes to: memcore's own, or the one at
+CHECKPOINT_DATABASE_URL. Threads hold whole conversations of everybody, so only an operator may
+read or change them.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from memcore.errors import ConfigError, PermissionDenied
+from memcore.models import Actor
+from memcore.services.checkpoints import diff, index, reading, timeline
+from memcore.services.checkpoints.diagnosis import diagnose
+from memcore.services.checkpoints.store import CheckpointStore
+from memcore.services.checkpoints.values import (
+    Checkpoint,
+    Difference,
+    Source,
+    ThreadPage,
+    ThreadStatus,
+    Timeline,
+)
+from memcore.services.runtime import Runtime
+
+
+class CheckpointService:
+    """Everything that is done to threads. Safe to share between threads of the process."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._lock = threading.Lock()
+        self._opened: CheckpointStore | None = None
+
+    # ---- looking ---------------------------------------------------------------------------------
+
+    def source(self, *, actor: Actor) -> Source:
+        """Which database is read, and whether LangGraph's tables are there."""
+        return self._store(actor).source()
+
+    def threads(
+        self,
+        search: str = "",
+        *,
+        actor: Actor,
+        match: str = "contains",
+        metadata: Mapping[str, Any] | None = None,
+        status: ThreadStatus | str | None = None,
+        order: str = "activity",
+        limit: int = 50,
+        offset: int = 0,
+    ) -> ThreadPage:
+        """One page of threads, without reading any blob. `search` is part of the thread id, its
+        beginning or all of it, as `match` says (contains, prefix, exact). `order`: activity,
+        oldest, size, checkpoints. `status`: waiting or failed."""
+        return index.threads(
+            self._store(actor),
+            search=search,
+            match=match,
+            metadata=metadata,
+            status=ThreadStatus(status) if status else None,
+            order=order,
+            limit=limit,
+            offset=offset,
+        )
+
+    def timeline(self, thread_id: str, *, actor: Actor, limit: int = 1000) -> Timeline:
+        """A thread's checkpoints, newest first, with forks and subgraph calls."""
+        return timeline.timeline(self._store(actor), thread_id, limit=limit)
+
+    def checkpoint(
+        self,
+        thread_id: str,
+        checkpoint_id: str | None = None,
+        *,
+        actor: Actor,
+        checkpoint_ns: str = "",
+    ) -> Checkpoint:
+        """One checkpoint, decoded without importing anything it names; the newest by default.
+        Raises NotFound."""
+        found = reading.checkpoint(self._store(actor), thread_id, checkpoint_id, checkpoint_ns)
+        return replace(found, diagnosis=diagnose(found, now=datetime.now(UTC)))
+
+    def diff(
+        self,
+        thread_id: str,
+        before: str,
+        after: str | None = None,
+        *,
+        actor: Actor,
+        checkpoint_ns: str = "",
+        before_thread_id: str | None = None,
+    ) -> Difference:
+        """What `after` (default: the newest) changed against `before`. Raises NotFound."""
+        old = self.checkpoint(
+            before_thread_id or thread_id, before, actor=actor, checkpoint_ns=checkpoint_ns
+        )
+        new = self.checkpoint(thread_id, after, actor=actor, checkpoint_ns=checkpoint_ns)
+        return diff.diff(old, new)
+
+    # ---- the database ----------------------------------------------------------------------------
+
+    def close(self) -> None:
+        with self._lock:
+            if self._opened is not None:
+                self._opened.close()
+                self._opened = None
+
+    def _store(self, actor: Actor) -> CheckpointStore:
+        if not actor.operator:
+            raise PermissionDenied(
+                "Only an operator may look at threads.",
+                hint="They hold the conversations of every user; memories are on their own pages.",
+            )
+        with self._lock:
+            if self._opened is None:
+                self._opened = open_store(
+                    self._runtime.engine.url.render_as_string(hide_password=False), os.environ
+                )
+            return self._opened
+
+
+def open_store(own_url: str, environ: Mapping[str, str]) -> CheckpointStore:
+    """The checkpoint database: CHECKPOINT_DATABASE_URL, else memcore's own. Somebody else's is
+    read-only unless CHECKPOINT_READ_ONLY=off says otherwise. Raises ConfigError."""
+    url = environ.get("CHECKPOINT_DATABASE_URL", "").strip()
+    return CheckpointStore(
+        url or own_url,
+        own=not url,
+        read_only=_switch(environ, "CHECKPOINT_READ_ONLY", bool(url)),
+        prepare=_switch(environ, "CHECKPOINT_PREPARE", False),
+        setting="CHECKPOINT_DATABASE_URL" if url else "DATABASE_URL",
+    )
+
+
+def _switch(environ: Mapping[str, str], name: str, default: bool) -> bool:
+    word = environ.get(name, "").strip().lower()
+    if not word:
+        return default
+    if word in ("1", "on", "true", "yes"):
+        return True
+    if word in ("0", "off", "false", "no"):
+        return False
+    raise ConfigError(f"{name} is {word[:40]!r}, but takes on or off.")

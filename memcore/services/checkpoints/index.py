@@ -1,0 +1,306 @@
+"""The thread list and a thread's timeline, by our own SQL. No blob is read: sizes come from the
+length the server keeps beside each value, activity from the checkpoint ids, which sort by time.
+
+`PostgresSaver.list` decodes every blob of every checkpoint it passes (benchmarks/checkpoints.py).
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from psycopg import sql
+from psycopg.types.json import Jsonb
+
+from memcore.errors import InvalidInput
+from memcore.services.checkpoints.store import CheckpointStore, Conn
+from memcore.services.checkpoints.tasks import (
+    CONTROL,
+    ERROR,
+    INTERRUPT,
+    SCHEDULED,
+    TASKS,
+    WriteKey,
+    next_nodes,
+    read_tasks,
+    status_of,
+)
+from memcore.services.checkpoints.values import Thread, ThreadPage, ThreadStatus
+
+MATCHES = ("exact", "prefix", "contains")
+ORDERS = ("activity", "size", "checkpoints", "oldest")
+LARGEST_PAGE = 500
+_GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
+
+_ORDER_SQL = {
+    "activity": "newest DESC, thread_id",
+    "oldest": "newest, thread_id",
+    "checkpoints": "checkpoints DESC, newest DESC, thread_id",
+    "size": "octets DESC, newest DESC, thread_id",
+}
+
+
+def threads(
+    store: CheckpointStore,
+    *,
+    search: str = "",
+    match: str = "contains",
+    metadata: Mapping[str, Any] | None = None,
+    status: ThreadStatus | None = None,
+    order: str = "activity",
+    limit: int = 50,
+    offset: int = 0,
+) -> ThreadPage:
+    """One page of threads, newest activity first. `search` is compared with the thread id exactly,
+    as prefix, or anywhere in it (characters like % and _ mean themselves); `metadata` must be
+    contained in that of one of its checkpoints; `status` is waiting or failed."""
+    if match not in MATCHES:
+        raise InvalidInput(f"match is {match!r}, but takes one of {', '.join(MATCHES)}.")
+    if order not in ORDERS:
+        raise InvalidInput(f"order is {order!r}, but takes one of {', '.join(ORDERS)}.")
+    if not 1 <= limit <= LARGEST_PAGE or offset < 0:
+        raise InvalidInput(f"limit is {limit}, offset {offset}; a page has 1 to {LARGEST_PAGE}.")
+    if status not in (None, ThreadStatus.WAITING, ThreadStatus.FAILED):
+        raise InvalidInput(f"Threads can be filtered by waiting or failed, not by {status}.")
+    source = store.source()
+    if not source.ready:
+        return ThreadPage((), 0, match, False, source)
+    with store.reading() as connection:
+        where, values = _filters(connection, search, match, metadata, status)
+        sizes = sql.SQL("")
+        octets = sql.SQL("0 AS octets")
+        if order == "size":
+            sizes = sql.SQL(_SIZES)
+            octets = sql.SQL("coalesce(sum(octets), 0) AS octets")
+        query = sql.SQL(
+            "WITH found AS (SELECT thread_id, max(checkpoint_id) AS newest,"
+            " min(checkpoint_id) AS oldest, count(*) AS checkpoints,"
+            " max(checkpoint_id) FILTER (WHERE checkpoint_ns = '') AS head"
+            " FROM checkpoints{where} GROUP BY thread_id)"
+            " SELECT thread_id, newest, oldest, checkpoints, head, {octets},"
+            " count(*) OVER () AS total FROM found{sizes}"
+            " GROUP BY thread_id, newest, oldest, checkpoints, head"
+            " ORDER BY {order} LIMIT {limit} OFFSET {offset}"
+        ).format(
+            where=where,
+            octets=octets,
+            sizes=sizes,
+            order=sql.SQL(_ORDER_SQL[order]),
+            limit=limit,
+            offset=offset,
+        )
+        rows = connection.execute(query, values).fetchall()
+        total = rows[0]["total"] if rows else 0
+        if not rows and offset:
+            counted = sql.SQL(
+                "SELECT count(DISTINCT thread_id) AS n FROM checkpoints{where}"
+            ).format(where=where)
+            total = (connection.execute(counted, values).fetchone() or {"n": 0})["n"]
+        exact = bool(
+            search
+            and connection.execute(
+                "SELECT 1 FROM checkpoints WHERE thread_id = %s LIMIT 1", (search,)
+            ).fetchone()
+        )
+        return ThreadPage(_described(connection, rows), total, match, exact, source)
+
+
+_SIZES = (
+    " LEFT JOIN (SELECT thread_id, sum(octet_length(blob)) AS octets FROM checkpoint_blobs"
+    " GROUP BY thread_id UNION ALL SELECT thread_id, sum(octet_length(blob)) FROM"
+    " checkpoint_writes GROUP BY thread_id) AS sized USING (thread_id)"
+)
+
+
+def _filters(
+    connection: Conn,
+    search: str,
+    match: str,
+    metadata: Mapping[str, Any] | None,
+    status: ThreadStatus | None,
+) -> tuple[sql.Composable, list[Any]]:
+    conditions: list[str] = []
+    values: list[Any] = []
+    if search:
+        test = {
+            "exact": "thread_id = %s",
+            "prefix": "starts_with(thread_id, %s)",
+            "contains": "strpos(lower(thread_id), lower(%s)) > 0",
+        }[match]
+        conditions.append(test)
+        values.append(search.replace("\0", ""))
+    if metadata:
+        conditions.append("thread_id IN (SELECT thread_id FROM checkpoints WHERE metadata @> %s)")
+        values.append(Jsonb(dict(metadata)))
+    if status is not None:
+        channel = INTERRUPT if status is ThreadStatus.WAITING else ERROR
+        conditions.append("thread_id = ANY(%s)")
+        values.append([t for t, _, _ in open_tasks(connection, channel, heads=True)])
+    if not conditions:
+        return sql.SQL(""), values
+    return sql.SQL(" WHERE " + " AND ".join(conditions)), values
+
+
+def open_tasks(
+    connection: Conn, channel: str = INTERRUPT, *, heads: bool
+) -> list[tuple[str, str, str]]:
+    """(thread, checkpoint, task) of root tasks that recorded `channel` (an interrupt or an error);
+    for an interrupt, only while the task is unfinished. `heads`: on threads' newest checkpoints;
+    else on the end of any line, for an abandoned branch can still be answered."""
+    line = "" if heads else " AND c.parent_checkpoint_id = w.checkpoint_id"
+    finished = (
+        " AND NOT EXISTS (SELECT 1 FROM checkpoint_writes o WHERE o.thread_id = w.thread_id"
+        " AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id"
+        " AND o.task_id = w.task_id AND NOT o.channel = ANY(%(control)s))"
+    )
+    rows = connection.execute(
+        sql.SQL(
+            "SELECT w.thread_id, w.checkpoint_id, w.task_id FROM checkpoint_writes w"
+            " WHERE w.channel = %(channel)s AND w.checkpoint_ns = ''"
+            " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id"
+            " AND c.checkpoint_ns = '' AND c.checkpoint_id > w.checkpoint_id{line}){finished}"
+        ).format(line=sql.SQL(line), finished=sql.SQL(finished if channel == INTERRUPT else "")),
+        {"channel": channel, "control": [*CONTROL, SCHEDULED]},
+    )
+    return [(r["thread_id"], r["checkpoint_id"], r["task_id"]) for r in rows]
+
+
+# ---- details of one page -------------------------------------------------------------------------
+
+
+def _described(connection: Conn, rows: Sequence[Mapping[str, Any]]) -> tuple[Thread, ...]:
+    if not rows:
+        return ()
+    ids = [r["thread_id"] for r in rows]
+    rooted = [(r["thread_id"], r["head"]) for r in rows if r["head"]]
+    heads = {r["thread_id"]: r for r in head_rows(connection, rooted)}
+    sizes = {
+        r["thread_id"]: r
+        for r in connection.execute(
+            "SELECT t.thread_id, (SELECT count(DISTINCT checkpoint_ns) FROM checkpoints c"
+            " WHERE c.thread_id = t.thread_id) AS namespaces,"
+            " (SELECT coalesce(sum(octet_length(blob)), 0) FROM checkpoint_blobs b"
+            " WHERE b.thread_id = t.thread_id)"
+            " + (SELECT coalesce(sum(octet_length(blob)), 0) FROM checkpoint_writes w"
+            " WHERE w.thread_id = t.thread_id) AS octets"
+            " FROM unnest(%s::text[]) AS t(thread_id)",
+            (ids,),
+        )
+    }
+    out = []
+    for row in rows:
+        head = heads.get(row["thread_id"])
+        status, nodes = standing(head) if head else (ThreadStatus.FINISHED, ())
+        size = sizes[row["thread_id"]]
+        out.append(
+            Thread(
+                row["thread_id"],
+                row["head"],
+                status,
+                nodes,
+                head["step"] if head else None,
+                head["source"] if head else "",
+                moment(None, row["oldest"]),
+                moment(
+                    head["ts"] if head and row["head"] == row["newest"] else None, row["newest"]
+                ),
+                row["checkpoints"],
+                size["namespaces"],
+                int(size["octets"]),
+                head["metadata"] if head else {},
+            )
+        )
+    return tuple(out)
+
+
+def head_rows(connection: Conn, heads: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """What is needed to tell how a thread stands, of root checkpoints (thread, checkpoint), with
+    their writes' keys under `writes`. No values."""
+    pairs = list(heads)
+    threads_, ids = [p[0] for p in pairs], [p[1] for p in pairs]
+    rows = connection.execute(
+        "SELECT c.thread_id, c.checkpoint_id, c.checkpoint ->> 'ts' AS ts, c.metadata,"
+        " c.metadata ->> 'source' AS source, c.checkpoint -> 'channel_versions' AS versions,"
+        " c.checkpoint -> 'versions_seen' AS seen,"
+        " ARRAY(SELECT jsonb_object_keys(coalesce(c.checkpoint -> 'channel_values', '{}')))"
+        " AS inline,"
+        " ARRAY(SELECT b.channel FROM checkpoint_blobs b WHERE b.thread_id = c.thread_id"
+        " AND b.checkpoint_ns = '' AND b.type <> 'empty' AND b.channel IN ('__start__', %s)"
+        " AND b.version = c.checkpoint -> 'channel_versions' ->> b.channel) AS stored"
+        " FROM unnest(%s::text[], %s::text[]) AS t(thread_id, checkpoint_id)"
+        " JOIN checkpoints c ON c.thread_id = t.thread_id AND c.checkpoint_ns = ''"
+        " AND c.checkpoint_id = t.checkpoint_id",
+        (TASKS, threads_, ids),
+    ).fetchall()
+    writes: dict[str, list[WriteKey]] = {}
+    query = sql.SQL(
+        "SELECT w.thread_id, w.task_id, w.idx, w.channel, {path} AS task_path"
+        " FROM unnest(%s::text[], %s::text[]) AS t(thread_id, checkpoint_id)"
+        " JOIN checkpoint_writes w ON w.thread_id = t.thread_id AND w.checkpoint_ns = ''"
+        " AND w.checkpoint_id = t.checkpoint_id ORDER BY task_path, w.task_id, w.idx"
+    ).format(path=path_column(connection))
+    for r in connection.execute(query, (threads_, ids)):
+        key = WriteKey(r["task_id"], r["idx"], r["channel"], r["task_path"])
+        writes.setdefault(r["thread_id"], []).append(key)
+    for row in rows:
+        row["writes"] = writes.get(row["thread_id"], [])
+        row["step"] = step_of(row["metadata"])
+    return rows
+
+
+def standing(row: Mapping[str, Any]) -> tuple[ThreadStatus, tuple[str, ...]]:
+    """Status and the nodes it concerns, of one row of `head_rows`."""
+    tasks = read_tasks(row["writes"])
+    stored = set(row["stored"])
+    due = next_nodes(row["versions"] or {}, row["seen"] or {}, {*row["inline"], *stored})
+    status = status_of(tasks, due, int(TASKS in stored))
+    if status is ThreadStatus.WAITING:
+        return status, tuple(t.node for t in tasks if t.interrupted)
+    if status is ThreadStatus.FAILED:
+        return status, tuple(t.node for t in tasks if t.failed)
+    sent = tuple(t.node for t in tasks if t.node not in due) if TASKS in stored else ()
+    return status, due + sent
+
+
+def path_column(connection: Conn, alias: str = "w") -> sql.Composable:
+    """`task_path` is in LangGraph's schema since version 9; before, tasks have no names."""
+    known = connection.execute(
+        "SELECT 1 FROM pg_attribute WHERE attrelid = 'checkpoint_writes'::regclass"
+        " AND attname = 'task_path' AND NOT attisdropped"
+    ).fetchone()
+    return sql.SQL(f"{alias}.task_path") if known else sql.SQL("''::text")
+
+
+# ---- small facts ---------------------------------------------------------------------------------
+
+
+def moment(ts: str | None, checkpoint_id: str | None) -> datetime | None:
+    """When a checkpoint was made: its own `ts`, else the time in its id (UUID version 6)."""
+    if ts:
+        try:
+            at = datetime.fromisoformat(ts)
+            return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        except ValueError:
+            pass
+    try:
+        key = uuid.UUID(checkpoint_id or "")
+    except ValueError:
+        return None
+    if key.version != 6:
+        return None
+    ticks = (key.int >> 80) << 12 | (key.int >> 64) & 0x0FFF
+    return _GREGORIAN + timedelta(microseconds=ticks // 10)
+
+
+def id_before(at: datetime) -> str:
+    """The smallest checkpoint id of that moment: ids below it are older. The inverse of
+    `moment`, so that age can be compared in an index."""
+    ticks = int((at - _GREGORIAN) / timedelta(microseconds=1)) * 10
+    return str(uuid.UUID(int=(ticks >> 12) << 80 | 0x6000 << 64 | (ticks & 0x0FFF) << 64))
+
+
+def step_of(metadata: Mapping[str, Any] | None) -> int | None:
+    step = (metadata or {}).get("step")
+    return step if isinstance(step, int) and not isinstance(step, bool) else None
