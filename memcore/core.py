@@ -21,10 +21,12 @@ from memcore import settings
 from memcore.embeddings import Embedder, open_embedder
 from memcore.models import Library
 from memcore.services.checkpoints import CheckpointService
+from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
 from memcore.services.people import PeopleService
 from memcore.services.runtime import Runtime
+from memcore.services.worlds import WorldService
 from memcore.vectors import VectorStore
 
 if TYPE_CHECKING:
@@ -108,6 +110,14 @@ class Core:
     @cached_property
     def checkpoints(self) -> CheckpointService:
         return CheckpointService(self.runtime)
+
+    @cached_property
+    def history(self) -> HistoryService:
+        return HistoryService(self.runtime)
+
+    @cached_property
+    def worlds(self) -> WorldService:
+        return WorldService(self.runtime)
 
     def _embedder_for(self, library: Library) -> Embedder:
         with self._lock:

@@ -8,6 +8,7 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -46,25 +47,31 @@ def server() -> Iterator[Callable[[str], str]]:
 @pytest.fixture
 def fresh_database_url(server: Callable[[str], str]) -> Iterator[str]:
     """A migrated database of the test's own; for tests that change the schema or count sessions."""
-    name = f"t{uuid.uuid4().hex}"
+    with _database(server, "memcore") as url:
+        yield url
+
+
+@contextmanager
+def _database(
+    server: Callable[[str], str], template: str, *, keep: str | None = None
+) -> Iterator[str]:
+    name = keep or f"t{uuid.uuid4().hex}"
     admin = create_engine(server("postgres"), isolation_level="AUTOCOMMIT")
     with admin.connect() as connection:
-        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE memcore"))
+        connection.execute(text(f"CREATE DATABASE {name} TEMPLATE {template}"))
     yield server(name)
-    with admin.connect() as connection:
-        connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
+    if not keep:
+        with admin.connect() as connection:
+            connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
     admin.dispose()
 
 
 @pytest.fixture(scope="session")
 def shared_database(server: Callable[[str], str]) -> Iterator[Engine]:
-    admin = create_engine(server("postgres"), isolation_level="AUTOCOMMIT")
-    with admin.connect() as connection:
-        connection.execute(text("CREATE DATABASE shared TEMPLATE memcore"))
-    admin.dispose()
-    engine = create_engine(server("shared"))
-    yield engine
-    engine.dispose()
+    with _database(server, "memcore", keep="shared") as url:
+        engine = create_engine(url)
+        yield engine
+        engine.dispose()
 
 
 @pytest.fixture
@@ -82,6 +89,33 @@ def database_url(shared_database: Engine) -> Iterator[str]:
             connection.execute(text(f"DROP TABLE {partition}"))
         for table in reversed(Row.metadata.sorted_tables):
             connection.execute(table.delete())
+
+
+@pytest.fixture(scope="session")
+def demo_template(server: Callable[[str], str], tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Name of a database that holds the demo world, made once."""
+    from memcore import demo
+
+    with (
+        _database(server, "memcore", keep="demo_world") as url,
+        open_core(url=url, home=tmp_path_factory.mktemp("demo")) as opened,
+    ):
+        demo.load(opened, embedder="hash:64")
+    return "demo_world"
+
+
+@pytest.fixture
+def demo_url(server: Callable[[str], str], demo_template: str) -> Iterator[str]:
+    """A database of the test's own with the demo world in it."""
+    with _database(server, demo_template) as url:
+        yield url
+
+
+@pytest.fixture
+def demo_core(demo_url: str, tmp_path: Path) -> Iterator[Core]:
+    """The demo world, to read and to change."""
+    with open_core(url=demo_url, home=tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture

@@ -18,6 +18,10 @@ def register(commands: Any) -> None:
     serve.add_argument("--port", type=int, default=8501)
     serve.add_argument("--headless", action="store_true", help="open no browser")
 
+    demo = command(commands, "demo", _demo, "Put the demo world in, or take it out again.")
+    demo.add_argument("act", choices=["load", "remove"])
+    demo.add_argument("--embedder", default="local")
+
     command(commands, "status", _status, "Say what is running and what is stored.")
 
 
@@ -44,6 +48,37 @@ def _serve(arguments: argparse.Namespace) -> int:
     if arguments.headless:
         sys.argv += ["--server.headless", "true"]
     return int(streamlit() or 0)
+
+
+def _demo(arguments: argparse.Namespace) -> int:
+    from memcore import demo
+
+    def progress(done: int, total: int) -> None:
+        print(f"\rEmbedding {done} of {total} texts …", end="", file=sys.stderr)
+        if done == total:
+            print(file=sys.stderr)
+
+    with opened() as core:
+        if arguments.act == "remove":
+            gone = demo.remove(core)
+            found: dict[str, object] = {"removed": gone}
+            said = f"{gone} memories of the demo removed"
+        else:
+            loaded = demo.load(core, embedder=arguments.embedder, progress=progress)
+            found = {
+                "library": core.libraries.get(loaded.library_id).name,
+                "loaded": loaded.memories,
+                "already": loaded.already,
+            }
+            said = (
+                "the demo is loaded already" if loaded.already
+                else f"{loaded.memories} memories loaded; look at them with: memcore serve"
+            )  # fmt: skip
+    if arguments.json:
+        document(found)
+    else:
+        print(said)
+    return 0
 
 
 def _status(arguments: argparse.Namespace) -> int:

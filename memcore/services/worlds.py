@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Table, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from memcore.database import queries
+from memcore.database import queries, records
 from memcore.database.tables import (
     AgentRow,
     ConversationRow,
@@ -29,7 +29,6 @@ from memcore.database.tables import (
     MessageRow,
     ProjectMemberRow,
     ProjectRow,
-    RecallRow,
     UserRow,
 )
 from memcore.embeddings import Vectors
@@ -198,12 +197,6 @@ class WorldService:
             )
         return gone
 
-    def backdate_recalls(self, moments: Mapping[int, datetime]) -> None:
-        """Give logged recalls, by id, the time they are told to have happened at."""
-        with self._runtime.engine.begin() as connection:
-            for recall_id, at in moments.items():
-                connection.execute(update(RecallRow).where(RecallRow.id == recall_id).values(at=at))
-
     # ---- parts
 
     def _people(self, connection: Connection, world: World) -> None:
@@ -257,17 +250,9 @@ class WorldService:
         vectors: Mapping[str, Vectors],
         collections: Mapping[str, int],
     ) -> None:
-        rows = [
-            {
-                **asdict(replace(memory, superseded_by=None, vector_id=memory.id)),
-                "tags": list(memory.tags),
-                **queries.keywords(memory.title, memory.content),
-            }
-            for memory in world.memories
-        ]
-        # One statement per row: the keyword expression is SQL and differs from row to row.
-        for row in rows:
-            connection.execute(insert(MemoryRow).values(row))
+        for memory in world.memories:
+            # One statement each: the keyword value is an SQL expression of its own.
+            connection.execute(insert(MemoryRow).values(_memory(memory)))
         for memory in world.memories:
             if memory.superseded_by:
                 connection.execute(
@@ -281,6 +266,14 @@ class WorldService:
              "embedding": np.ascontiguousarray(vectors[m.id], dtype=np.float32)}
             for m in world.memories
         ])  # fmt: skip
+
+
+def _memory(memory: Memory) -> dict[str, Any]:
+    return {
+        **asdict(replace(memory, superseded_by=None, vector_id=memory.id)),
+        "tags": list(memory.tags),
+        **queries.keywords(memory.title, memory.content),
+    }
 
 
 def _many(connection: Connection, row: Any, values: list[dict[str, Any]]) -> None:
@@ -299,8 +292,8 @@ def _decision(decision: WorldDecision) -> dict[str, Any]:
         "project_id": d.project_id,
         "conversation_id": d.conversation_id,
         "source": d.draft.source,
-        "draft": queries.recorded_draft(d.draft, d.facts.text),
-        "facts": queries.recorded_facts(d.facts),
+        "draft": records.of_draft(d.draft, d.facts.text),
+        "facts": records.of_facts(d.facts),
         "settings": asdict(d.settings),
         "checks": [asdict(check) for check in d.verdict.checks],
         "accepted": d.verdict.accepted,

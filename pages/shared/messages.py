@@ -142,10 +142,13 @@ def _undo(change_id: str) -> None:
 
     kept = [u for u in st.session_state.get("frame_undo", []) if u["id"] != change_id]
     with attempt("Undo"):
-        report = session.service().history.undo(session.actor(), change_id)
+        report = session.service().memories.undo(change_id, actor=session.actor())
         st.session_state["frame_undo"] = kept
-        if report.skipped:
-            warn(f"Undone for {report.done}, not for {len(report.skipped)}", list(report.lines()))
+        if report.refused:
+            warn(
+                f"Undone for {len(report.done)}, not for {len(report.refused)}",
+                [f"{memory_id}: {why}" for memory_id, why in report.refused.items()],
+            )
         else:
             st.toast("Undone.", icon=":material/undo:")
     reads.forget()

@@ -26,17 +26,17 @@ def forget() -> None:
 
 @st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
 def libraries(actor: Actor) -> list[Library]:
-    """Libraries the actor may see, by name."""
-    return session.service().libraries.list(actor)
+    """All libraries, in the order they were made."""
+    return session.service().libraries.all()
 
 
 @st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
 def actor(user_id: str) -> Actor:
     """The user with roles from the database. Takes no actor: it makes one."""
-    return session.service().libraries.actor(user_id)
+    return session.service().people.actor(user_id)
 
 
 @st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
 def users() -> list[str]:
     """Ids of all known users, for "Act as". Only the frame of an operator's console calls this."""
-    return session.service().libraries.users()
+    return session.service().people.users()

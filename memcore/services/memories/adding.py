@@ -8,7 +8,6 @@ rejects leaves a decision and nothing else; a secret is masked before it reaches
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -17,7 +16,7 @@ import numpy as np
 from sqlalchemy import Connection, and_, func, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import queries
+from memcore.database import queries, records
 from memcore.database.tables import (
     DecisionRow,
     EmbeddingRow,
@@ -256,8 +255,8 @@ class Adding:
                 conversation_id=subject.session_id,
                 run_id=run_id,
                 source=draft.source,
-                draft=recorded_draft(draft, masked),
-                facts=recorded_facts(facts),
+                draft=records.of_draft(draft, masked),
+                facts=records.of_facts(facts),
                 settings=asdict(settings.gate),
                 checks=[asdict(check) for check in verdict.checks],
                 accepted=verdict.accepted,
@@ -484,15 +483,3 @@ def put_vector(connection: Connection, library: Library, memory: Memory, vector:
         update(MemoryRow).where(MemoryRow.id == memory.id).values(vector_id=memory.id)
     )
     return replace(memory, vector_id=memory.id)
-
-
-def recorded_draft(draft: Draft, masked: str) -> dict[str, Any]:
-    """`draft` as a decision row keeps it: masked, JSON."""
-    kept: Mapping[str, Any] = asdict(replace(draft, content=masked))
-    return {k: v.isoformat() if isinstance(v, datetime) else v for k, v in kept.items()}
-
-
-def recorded_facts(facts: Facts) -> dict[str, Any]:
-    kept = asdict(facts)
-    kept["next_slot"] = facts.next_slot.isoformat() if facts.next_slot else None
-    return kept
