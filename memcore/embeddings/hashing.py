@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from memcore.embeddings import Calibration, Vectors
+from memcore.errors import ConfigError
 from memcore.rules import lexical
 
 _CALIBRATION = Calibration(
@@ -25,6 +26,8 @@ class HashEmbedder:
     calibration = _CALIBRATION
 
     def __init__(self, dimensions: int) -> None:
+        if not 2 <= dimensions <= 4096:
+            raise ConfigError(f"hash:{dimensions} is outside its range from 2 to 4096.")
         self.dimensions = dimensions
         self.name = f"hash:{dimensions}"
 
@@ -43,6 +46,3 @@ class HashEmbedder:
     def embed_query(self, text: str) -> Vectors:
         vector: Vectors = self.embed_documents([text])[0]
         return vector
-
-    def embed_for_comparison(self, texts: Sequence[str]) -> Vectors:
-        return self.embed_documents(texts)
