@@ -34,7 +34,7 @@ def test_no_texts_give_no_rows(embedder: Embedder) -> None:
     assert embedder.embed_documents([]).shape == (0, embedder.dimensions)
 
 
-@pytest.mark.parametrize("text", ["", " ", "a", "。", "a\0b", "\ud83d", "好" * 6000])
+@pytest.mark.parametrize("text", ["", " ", "a", "。", "a\0b", "\ud83d", "好" * 1200])
 def test_odd_texts_still_give_a_usable_vector(embedder: Embedder, text: str) -> None:
     row = embedder.embed_query(text)
     assert row.shape == (embedder.dimensions,)
