@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import Adding
-from memcore.services.memories.browsing import Browsing, Filter, Page
-from memcore.services.memories.changing import Changed, Changing
+from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, Page
+from memcore.services.memories.changing import Changing
+from memcore.services.memories.images import Changed
 from memcore.services.memories.recalling import Recalling
+from memcore.services.memories.undoing import Undoing
 from memcore.services.runtime import Runtime
 
-__all__ = ["Changed", "Filter", "MemoryService", "Page"]
+__all__ = ["SORTS", "Changed", "Facets", "Filter", "MemoryService", "Page"]
 
 
-class MemoryService(Adding, Recalling, Browsing, Changing):
+class MemoryService(Adding, Recalling, Browsing, Changing, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(self, runtime: Runtime, libraries: LibraryService) -> None:
