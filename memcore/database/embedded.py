@@ -50,13 +50,13 @@ _SETTINGS = {
     "log_min_error_statement": "panic",
     "log_error_verbosity": "terse",
 }
-_FSYNC_OFF = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_FSYNC_OFF = {"fsync": "off", "full_page_writes": "off"}
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    state: Literal["absent", "stopped", "starting", "running"]
-    """absent: no database yet. starting: answers nothing yet, or recovers, or is stopping."""
+    state: Literal["absent", "stopped", "busy", "running"]
+    """absent: no database yet. busy: it starts, recovers or stops."""
     pid: int | None
     data: Path
     log: Path
@@ -99,6 +99,7 @@ class Cluster:
 
     @property
     def folder(self) -> Path:
+        """The folder of the locks."""
         return self.home / "postgres"
 
     @property
@@ -124,7 +125,7 @@ class Cluster:
     def url(self, database: str = "memcore") -> str:
         """For SQLAlchemy."""
         where = quote(str(self.socket_dir), safe="/")
-        return f"postgresql+psycopg://postgres@/{quote(database)}?host={where}&port={PORT}"
+        return f"postgresql+psycopg://postgres@/{database}?host={where}&port={PORT}"
 
     def dsn(self, database: str = "memcore") -> str:
         """For psycopg.connect."""
@@ -166,8 +167,8 @@ class Cluster:
             self._stop(60)
 
     @contextlib.contextmanager
-    def use(self, timeout: float = 600) -> Iterator[Cluster]:
-        self.acquire(timeout)
+    def use(self) -> Iterator[Cluster]:
+        self.acquire()
         try:
             yield self
         finally:
@@ -195,16 +196,15 @@ class Cluster:
                 self._stop(timeout)
 
     def status(self) -> ServerStatus:
+        log = self.data / "server.log"
         pid, ready = self._postmaster()
-        state: Literal["absent", "stopped", "starting", "running"] = "stopped"
-        if not os.path.exists(self.data / "PG_VERSION"):
-            state = "absent"
-        elif self._answers():
-            state = "running" if ready else "starting"
-        elif pid and self._is_ours(pid):
-            state = "starting"
-        alive = state in ("starting", "running")
-        return ServerStatus(state, pid if alive else None, self.data, self.data / "server.log")
+        if not (self.data / "PG_VERSION").exists():
+            return ServerStatus("absent", None, self.data, log)
+        if self._answers():
+            return ServerStatus("running" if ready else "busy", pid, self.data, log)
+        if pid and self._is_ours(pid):
+            return ServerStatus("busy", pid, self.data, log)
+        return ServerStatus("stopped", None, self.data, log)
 
     def _ensure(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
@@ -303,12 +303,14 @@ class Cluster:
         if run.lstat().st_uid != self.data.stat().st_uid:
             raise DatabaseError(f"The socket folder {run} belongs to somebody else.")
         settings = _SETTINGS | ({} if self.fsync else _FSYNC_OFF)
+        if sys.platform == "linux":  # one call instead of one per file
+            settings["recovery_init_sync_method"] = "syncfs"
         settings["unix_socket_directories"] = '"' + str(run).replace('"', '""') + '"'
         shm = os.statvfs("/dev/shm") if os.path.isdir("/dev/shm") else None
         if shm and shm.f_bavail * shm.f_frsize < 512 * 2**20:  # 64 MB in many containers
             settings["dynamic_shared_memory_type"] = "mmap"
-        lines = [f"{k} = '{v.replace(chr(39), chr(39) * 2)}'\n" for k, v in settings.items()]
-        _write(self.data / "memcore.conf", "".join(lines))
+        quoted = {k: v.replace("\\", r"\\").replace("'", "''") for k, v in settings.items()}
+        _write(self.data / "memcore.conf", "".join(f"{k} = '{v}'\n" for k, v in quoted.items()))
         # A shell starts it in the background and leaves: we get no child to wait for.
         script = '"$0" -D "$1" </dev/null >>"$2" 2>&1 & echo $!'
         log = self.data / "server.log"
