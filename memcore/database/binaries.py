@@ -1,4 +1,4 @@
-"""PostgreSQL's programs: where they are, as which OS user they run, and what initdb is told.
+"""PostgreSQL's programs: where they are, as which OS user they run, which processes run them.
 
 PostgreSQL refuses to run as root. An identity is the `subprocess` arguments that make a child
 the server's OS user; it is empty unless this process is root. Rule: no mode or owner is changed
@@ -135,6 +135,34 @@ def create_cluster(programs: Path, who: Identity, data: Path, *, fsync: bool) ->
         faster = ["--sync-method=syncfs"] if sys.platform == "linux" else []
         run([*initdb, "--sync-only", *faster], who, fresh)
     fresh.rename(data)
+
+
+def alive(pid: int) -> bool:
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    return False
+
+
+def serves(pid: int, data: Path) -> bool:
+    """Whether `pid` is a living postgres process, server or backend, of the folder `data`."""
+    import psutil
+
+    with contextlib.suppress(psutil.NoSuchProcess):
+        p = psutil.Process(pid)
+        if not alive(pid) or not p.name().startswith("postgres"):
+            return False
+        with contextlib.suppress(psutil.AccessDenied):
+            return Path(p.cwd()) == data
+        # Root in a container may lack the right to see that. The server itself names its
+        # folder; a backend counts if it is an orphan of the same OS user.
+        command, parent = p.cmdline(), p.parent()
+        if str(data) in command:
+            return True
+        orphan = command[0].startswith("postgres: ") and (parent is None or parent.pid == 1)
+        return orphan and p.uids().real == data.stat().st_uid
+    return False
 
 
 def _succeeds(command: list[str], who: Identity) -> bool:

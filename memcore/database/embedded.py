@@ -202,7 +202,7 @@ class Cluster:
             return ServerStatus("absent", None, self.data, log)
         if self._answers():
             return ServerStatus("running" if ready else "busy", pid, self.data, log)
-        if pid and self._is_ours(pid):
+        if pid and binaries.serves(pid, self.data):
             return ServerStatus("busy", pid, self.data, log)
         return ServerStatus("stopped", None, self.data, log)
 
@@ -211,7 +211,7 @@ class Cluster:
         pid, ready = self._postmaster()
         if ready and self._answers():
             return
-        if not pid or not (self._answers() or self._is_ours(pid)):
+        if not pid or not (self._answers() or binaries.serves(pid, self.data)):
             who = binaries.identity(self.data)
             self._find_place(who)
             programs = binaries.reachable(self.place, who, self.say)
@@ -226,10 +226,10 @@ class Cluster:
     def _stop(self, timeout: float) -> None:
         deadline = time.monotonic() + timeout
         pid, _ = self._postmaster()
-        if not pid or not self._is_ours(pid):
+        if not pid or not binaries.serves(pid, self.data):
             return
         os.kill(pid, signal.SIGINT)  # PostgreSQL's fast shutdown: roll back, checkpoint, leave
-        while self._is_ours(pid):
+        while binaries.serves(pid, self.data):
             if time.monotonic() > deadline:
                 raise DatabaseError(f"PostgreSQL did not stop within {timeout:.0f} s.")
             time.sleep(0.01)
@@ -251,26 +251,7 @@ class Cluster:
                 return True
         return False
 
-    def _is_ours(self, pid: int) -> bool:
-        """Whether `pid` is a living postgres process of this data folder."""
-        import psutil
-
-        with contextlib.suppress(psutil.NoSuchProcess):
-            p = psutil.Process(pid)
-            if not _lives(pid) or not p.name().startswith("postgres"):
-                return False
-            with contextlib.suppress(psutil.AccessDenied):
-                return Path(p.cwd()) == self.data
-            # Root in a container may lack the right to see that. The server itself names its
-            # folder; a backend counts if it is an orphan of the same OS user.
-            command, parent = p.cmdline(), p.parent()
-            if str(self.data) in command:
-                return True
-            orphan = command[0].startswith("postgres: ") and (parent is None or parent.pid == 1)
-            return orphan and p.uids().real == self.data.stat().st_uid
-        return False
-
-    # ---- create, launch, recover
+    # ---- launch, recover
 
     def _find_place(self, who: binaries.Identity) -> None:
         if not who or binaries.can_enter(self.place, who):
@@ -324,7 +305,7 @@ class Cluster:
         while not (self._postmaster()[1] and self._answers()):
             now = time.monotonic()
             named, _ = self._postmaster()  # not ours if a server somebody else started was faster
-            if not _lives(pid) and not (named and self._is_ours(named)):
+            if not binaries.alive(pid) and not (named and binaries.serves(named, self.data)):
                 raise DatabaseError(
                     f"PostgreSQL stopped while starting: {_complaint(log)}", hint=f"See {log}."
                 )
@@ -344,7 +325,7 @@ class Cluster:
         import psutil
 
         begun = time.monotonic()
-        while orphans := [p for p in psutil.pids() if self._is_ours(p)]:
+        while orphans := [p for p in psutil.pids() if binaries.serves(p, self.data)]:
             waited = time.monotonic() - begun
             for pid in orphans if waited > 1 else ():
                 with contextlib.suppress(ProcessLookupError):
@@ -385,14 +366,6 @@ class Cluster:
                 f"The embedded database cannot use {e.filename or self.folder}: {e.strerror}.",
                 hint="Set MEMCORE_HOME to a folder of your own, or DATABASE_URL to a server.",
             ) from e
-
-
-def _lives(pid: int) -> bool:
-    import psutil
-
-    with contextlib.suppress(psutil.NoSuchProcess):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
 
 
 def _complaint(log: Path) -> str:
