@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from memcore import settings
 from memcore.embeddings import Embedder, open_embedder
 from memcore.models import Library
+from memcore.reranking import QueryRewriter, Reranker
 from memcore.services.checkpoints import CheckpointService
 from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
@@ -48,10 +49,13 @@ def open_core(
     url: str | None = None,
     home: Path | str | None = None,
     say: Callable[[str], None] = lambda _: None,
+    rewriter: QueryRewriter | None = None,
+    reranker: Reranker | None = None,
 ) -> Core:
     """Connect, start the embedded database when no URL is given, and migrate. `url` defaults to
-    DATABASE_URL, `home` to MEMCORE_HOME. `say` is told each step that takes time. Raises
-    ConfigError, DatabaseError, ExtensionMissing."""
+    DATABASE_URL, `home` to MEMCORE_HOME. `say` is told each step that takes time.
+    `rewriter` and `reranker` serve the libraries that switch them on. Raises ConfigError,
+    DatabaseError, ExtensionMissing."""
     from memcore.database import engine as database
 
     environment = settings.from_environment()
@@ -71,7 +75,7 @@ def open_core(
         if cluster is not None:
             cluster.release()
         raise
-    return Core(folder, engine, environment, cluster)
+    return Core(folder, engine, environment, cluster, rewriter, reranker)
 
 
 class Core:
@@ -83,12 +87,16 @@ class Core:
         engine: Engine,
         environment: dict[str, object],
         cluster: Cluster | None,
+        rewriter: QueryRewriter | None = None,
+        reranker: Reranker | None = None,
     ) -> None:
         self._cluster = cluster
         self._lock = threading.RLock()
         self._embedders: dict[str, Embedder] = {}
         self._stores: dict[int, VectorStore] = {}
-        self.runtime = Runtime(home, engine, environment, self._embedder_for, self._store_for)
+        self.runtime = Runtime(
+            home, engine, environment, self._embedder_for, self._store_for, rewriter, reranker
+        )
 
     @property
     def embedded(self) -> bool:

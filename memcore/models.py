@@ -12,6 +12,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from memcore.settings import RankingSettings
+
 
 class MemoryType(StrEnum):
     PREFERENCE = "preference"
@@ -284,9 +286,15 @@ class Candidate:
     similarity: float
     """Dense cosine clamped to [0, 1]; 0 where it has no vector."""
     lexical: float = 0.0
-    """Keyword score scaled to [0, 1] within this recall; 0 where no keyword matched."""
+    """Share of the query its keywords cover, absolute in [0, 1]; 0 where no keyword matched."""
     dense_rank: int | None = None
+    """Place by vector in its scopes, from 1; None: not among the nearest."""
     lexical_rank: int | None = None
+    """Place by keyword, from 1; None: no keyword, or not among the best."""
+    matched: tuple[str, ...] = ()
+    """Terms of the query it has."""
+    reranked: float | None = None
+    """What a reranker said, in [0, 1], instead of similarity; None: it did not read it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,13 +386,23 @@ class SearchResult:
     """One explained recall."""
 
     query: str
+    """As searched: cleaned, and rewritten where the library says so."""
     hits: tuple[Hit, ...]
     dropped: tuple[Dropped, ...]
     stages: Mapping[str, int]
     timings: Mapping[str, float]
-    """Milliseconds: embed, sql, rank, total."""
+    """Milliseconds: embed, sql, rank, total; rewrite and rerank where they ran."""
     candidates: tuple[Candidate, ...] = ()
     """The facts, so that other settings can be tried without I/O."""
     notice: str = ""
     """Said where the result is not what was asked, such as recent memories for a blank query."""
     recall_id: int | None = None
+    """Its number in the recall log; None: not logged."""
+    mode: str = "hybrid"
+    """hybrid, vector, keyword, or recent for a blank query."""
+    terms: tuple[str, ...] = ()
+    """What the keyword channel asked for."""
+    documents: int = 0
+    """Memories a recall for this subject may return; every one was looked at."""
+    ranking: RankingSettings = field(default_factory=RankingSettings)
+    """The settings it was ranked by."""

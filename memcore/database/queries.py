@@ -31,7 +31,7 @@ _PLAIN_STORAGE_LIMIT = 1900
 MEMORY_COLUMNS = tuple(
     column
     for column in MemoryRow.__table__.columns
-    if column.name not in ("keywords", "keyword_count", "private_to")
+    if column.name not in ("keywords", "private_to")
 )
 
 
@@ -81,6 +81,16 @@ def in_scope(subject: Subject) -> ColumnElement[bool]:
     return and_(MemoryRow.library_id == subject.library_id, or_(*scopes))
 
 
+def scopes_of(subject: Subject) -> tuple[tuple[Scope, str], ...]:
+    """The scopes a recall for `subject` reads, as a vector store filters by them."""
+    named = (
+        (Scope.USER, subject.user_id),
+        (Scope.PROJECT, subject.project_id),
+        (Scope.SESSION, subject.session_id),
+    )
+    return tuple((scope, id) for scope, id in named if id)
+
+
 def of_agent(subject: Subject, *, share_between_agents: bool) -> ColumnElement[bool]:
     """Memories the subject's agent may use: its own, those a person added, those marked shared;
     all where the library shares or no agent asks."""
@@ -112,13 +122,30 @@ def recallable(
     return and_(*conditions)
 
 
+def count_recallable(
+    connection: Connection,
+    subject: Subject,
+    actor: Actor,
+    ids: Sequence[str],
+    *,
+    share_between_agents: bool,
+) -> int:
+    """How many of the memories `ids` a recall for `subject`, asked by `actor`, may return."""
+    return (
+        connection.scalar(
+            select(func.count()).where(
+                recallable(subject, actor, share_between_agents=share_between_agents),
+                MemoryRow.id.in_(ids),
+            )
+        )
+        or 0
+    )
+
+
 def keywords(title: str, content: str) -> dict[str, Any]:
-    """The values of `MemoryRow.keywords` and `keyword_count` for a memory of these texts."""
+    """The value of `MemoryRow.keywords` for a memory of these texts."""
     terms = lexical.index_terms(f"{title}\n{content}" if title else content)
-    return {
-        "keywords": func.array_to_tsvector(list(dict.fromkeys(terms))),
-        "keyword_count": len(terms),
-    }
+    return {"keywords": func.array_to_tsvector(list(terms))}
 
 
 def memory_from(row: Row[Any] | Mapping[str, Any]) -> Memory:

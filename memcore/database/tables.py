@@ -268,8 +268,7 @@ class MemoryRow(Row):
     content_hash: Mapped[str]
     vector_id: Mapped[str | None]
     keywords: Mapped[Any] = mapped_column(TSVECTOR, server_default="")
-    """Terms for the lexical channel (rules/lexical.py), with positions."""
-    keyword_count: Mapped[int] = mapped_column(server_default=text("0"))
+    """Terms for the lexical channel (rules/lexical.py), each once."""
     version: Mapped[int] = mapped_column(server_default=text("1"))
     attributes: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
     expires_at: Mapped[datetime | None]

@@ -19,9 +19,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import lru_cache
 
 from memcore.models import Candidate, Dropped, Hit, Ranking, Scope, ScoreTerm
-from memcore.rules import lexical
+from memcore.rules import injection, lexical
 from memcore.settings import RankingSettings
 
 DEFAULT_CONFIDENCE = 0.8
@@ -41,50 +42,73 @@ def rank(
     now: datetime | None = None,
     threshold: float | None = None,
     limit: int | None = None,
+    token_budget: int | None = None,
 ) -> Ranking:
     """`candidates` scored, cut at the similarity threshold, freed of near-duplicates, cut at the
-    most a recall returns. `threshold` and `limit` replace the settings' own for this call; `now`
-    is what recency counts from (None: the newest candidate)."""
-    pool = list(candidates)
+    most a recall returns and, where a `token_budget` is given, at what fits into a prompt.
+
+    `threshold` and `limit` replace the settings' own for this call; `now` is what recency counts
+    from (None: the newest candidate).
+    """
     floor = settings.similarity_threshold if threshold is None else threshold
     most = settings.max_recall if limit is None else limit
-    if now is None:
-        now = max((c.memory.created_at for c in pool), default=None)
-    scored = [(_score(c, settings, now), absolute_similarity(c, settings)) for c in pool]
-    scored.sort(key=lambda s: s[0].memory.id)
-    scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp()))
-
+    pool = in_order(candidates, settings, now=now)
     dropped: list[Dropped] = []
     near: list[Hit] = []
-    for hit, value in scored:
+    for hit, value in pool:
         if floor is not None and not value >= floor:
             by = f"similarity {value:.3f} is {floor - value:.3f} below {floor:.3f}"
             dropped.append(_drop(hit, "below_threshold", by))
         else:
             near.append(hit)
-    unique: list[Hit] = []
+    hits: list[Hit] = []
+    beaten: list[Hit] = []
     for hit in near:
-        rival = _rival(hit, unique, settings)
-        if rival is None:
-            unique.append(hit)
-        else:
+        rival = _rival(hit, hits, settings)
+        if rival is not None:
             dropped.append(_drop(hit, *rival))
-    hits = unique[:most]
-    for place, hit in enumerate(unique[most:], most + 1):
+        elif len(hits) < most:
+            hits.append(hit)
+        else:
+            beaten.append(hit)
+    for place, hit in enumerate(beaten, most + 1):
         last = hits[-1] if hits else None
         by = f", {last.score - hit.score:.3f} behind the last hit {last.memory.id}" if last else ""
         dropped.append(_drop(hit, "outranked", f"place {place} of {most}{by}"))
     stages = {
         "candidates": len(pool),
         "above_threshold": len(near),
-        "distinct": len(unique),
+        "distinct": len(hits) + len(beaten),
         "top_k": len(hits),
     }
+    if token_budget is not None:
+        block = injection.block((injection.memory_line(h.memory) for h in hits), token_budget)
+        for line in block.left_out:
+            hit = next(h for h in hits if h.memory.id == line.id)
+            hits.remove(hit)
+            by = f"its {line.tokens} tokens do not fit into {token_budget} with the hits before it"
+            dropped.append(_drop(hit, "over_budget", by))
+        stages["within_budget"] = len(hits)
     return Ranking(tuple(hits), tuple(dropped), stages)
+
+
+def in_order(
+    candidates: Iterable[Candidate], settings: RankingSettings, *, now: datetime | None = None
+) -> list[tuple[Hit, float]]:
+    """Every candidate scored, best first, with the similarity its threshold looks at."""
+    pool = list(candidates)
+    if now is None:
+        now = max((c.memory.created_at for c in pool), default=None)
+    scored = [(scored_of(c, settings, now), absolute_similarity(c, settings)) for c in pool]
+    scored.sort(key=lambda s: s[0].memory.id)
+    scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp()))
+    return scored
 
 
 def similarity(candidate: Candidate, settings: RankingSettings) -> float:
     """The value of the similarity term, in [0, 1] (module docstring)."""
+    if candidate.reranked is not None:
+        return unit(candidate.reranked)
     if settings.lexical and settings.fusion == "rrf":
         k = settings.rrf_k
         ranks = (candidate.dense_rank, candidate.lexical_rank)
@@ -93,7 +117,10 @@ def similarity(candidate: Candidate, settings: RankingSettings) -> float:
 
 
 def absolute_similarity(candidate: Candidate, settings: RankingSettings) -> float:
-    """What the threshold is held against: nearness by either channel, in [0, 1]."""
+    """What the threshold is held against: nearness by either channel, in [0, 1]; what a reranker
+    said, where one read the candidate."""
+    if candidate.reranked is not None:
+        return unit(candidate.reranked)
     unrelated = settings.unrelated_similarity
     dense = unit((unit(candidate.similarity) - unrelated) / (1 - unrelated))
     if not settings.lexical:
@@ -117,7 +144,8 @@ def same_saying(one: str, other: str) -> float:
     return _same(_saying(one), _saying(other))
 
 
-def _score(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
+def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
+    """`candidate` with its terms and their sum. `now`: what recency counts from."""
     memory = candidate.memory
     notes: list[str] = []
     confidence = _confidence(memory.confidence, notes)
@@ -183,6 +211,7 @@ def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
     return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
 
 
+@lru_cache(maxsize=4096)
 def _saying(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """Terms, numbers and negations of a text."""
     terms = frozenset(lexical.index_terms(text))

@@ -13,6 +13,7 @@ from sqlalchemy import Engine
 
 from memcore.embeddings import Embedder
 from memcore.models import Library
+from memcore.reranking import QueryRewriter, Reranker
 from memcore.settings import Resolved, resolve
 from memcore.vectors import VectorStore
 
@@ -26,6 +27,8 @@ class Runtime:
     """Opened once per process and library."""
     store_for: Callable[[Library], VectorStore]
     """The library's current collection; opened once per process."""
+    rewriter: QueryRewriter | None = None
+    reranker: Reranker | None = None
 
     def settings_of(self, library: Library) -> Resolved:
         """Effective settings. An embedder that cannot be opened has no calibration to offer, so

@@ -1,24 +1,38 @@
-"""The read path: query → candidates in one SQL round trip → pure ranking → hits and dropped."""
+"""The read path: query → one SQL round trip → pure ranking → hits, and the rest with its reason.
+
+`recall` looks and leaves no trace; it is what the console uses. `search_memories` is what agents
+use: it counts the use of its hits and writes the recall log, both in one statement.
+"""
 
 from __future__ import annotations
 
+import random
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any, Literal
 
-import numpy as np
-from sqlalchemy import and_, func, select, text, update
-
-from memcore.database import queries
-from memcore.database.tables import EmbeddingRow, MemoryRow
-from memcore.models import Actor, Candidate, Library, Memory, SearchResult, Subject
+from memcore.database import queries, recall_log
+from memcore.database import recall as sql
+from memcore.embeddings import Vectors
+from memcore.errors import EndpointError, InvalidInput, InvalidVector, StoreError
+from memcore.models import Actor, Candidate, Library, SearchResult, Status, Subject
 from memcore.rules import lexical, ranking
 from memcore.services.libraries import LibraryService
 from memcore.services.runtime import Runtime
-from memcore.settings import LibrarySettings
+from memcore.settings import LibrarySettings, RankingSettings
 from memcore.text import clean
+from memcore.vectors import Where, checked
 
-_CANDIDATES = 200
+Mode = Literal["hybrid", "vector", "keyword"]
+
+LONGEST_QUERY = 4000
+"""Characters of a query that are searched for; what comes after is left out and said so."""
+OVERFETCH = 4
+"""Candidates of each kind for each hit asked for, and at least as many as LEAST_CANDIDATES."""
+LEAST_CANDIDATES = 30
+_SAMPLE = 0.1
 
 
 class Recalling:
@@ -37,69 +51,297 @@ class Recalling:
         subject: Subject,
         actor: Actor | None = None,
         k: int | None = None,
+        mode: Mode | None = None,
+        token_budget: int | None = None,
     ) -> SearchResult:
         """Memories of the subject's scopes for `query`, best first, with what was dropped and why.
-        Raises LibraryDisabled, NotFound, EndpointError, DatabaseError."""
+
+        `k` replaces the library's max_recall; `token_budget` also drops what would not fit into a
+        prompt of that many tokens. When an agent asks, its hits count as used and the recall is
+        logged as the library says. Raises InvalidInput, LibraryDisabled, NotFound, EndpointError
+        (in `vector` mode; otherwise keywords still answer, and `notice` says so), DatabaseError.
+        """
+        result = self.recall(
+            query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget
+        )
+        if subject.agent_id is None or result.mode == "recent":
+            return result
         started = time.perf_counter()
-        library, settings = self._open(subject)
-        query = clean(query)
-        vector = self._runtime.embedder_for(library).embed_query(query)
-        embedded = time.perf_counter()
-        terms = lexical.query_terms(query)
-        distance = EmbeddingRow.embedding.op("<=>")(vector).label("distance")
-        where = queries.recallable(
-            subject,
-            actor or Actor(subject.user_id),
-            share_between_agents=settings.share_between_agents,
+        keep = self._runtime.settings_of(self._libraries.get(subject.library_id)).settings
+        logged = keep.recall_log == "all" or (
+            keep.recall_log == "sampled" and random.random() < _SAMPLE
         )
-        del terms
-        statement = (
-            select(*queries.MEMORY_COLUMNS, distance)
-            .join(
-                EmbeddingRow,
-                and_(
-                    EmbeddingRow.collection_id == library.collection_id,
-                    EmbeddingRow.memory_id == MemoryRow.id,
-                ),
-            )
-            .where(where)
-            .order_by(text("distance"), MemoryRow.id)
-            .limit(_CANDIDATES)
-        )
-        with self._runtime.engine.connect() as connection:
-            rows = connection.execute(statement).all()
-        candidates = tuple(_candidate(row) for row in rows)
-        fetched = time.perf_counter()
-        ranked = ranking.rank(candidates, settings.ranking)
-        hits = ranked.hits[: k or settings.ranking.max_recall]
-        if subject.agent_id and hits:
-            self._touch([h.memory.id for h in hits])
-        done = time.perf_counter()
-        return SearchResult(
-            query,
-            hits,
-            ranked.dropped,
-            ranked.stages,
-            {
-                "embed": (embedded - started) * 1e3,
-                "sql": (fetched - embedded) * 1e3,
-                "rank": (done - fetched) * 1e3,
-                "total": (done - started) * 1e3,
-            },
-            candidates,
-        )
-
-    def _touch(self, ids: Sequence[str]) -> None:
         with self._runtime.engine.begin() as connection:
-            connection.execute(
-                update(MemoryRow)
-                .where(MemoryRow.id.in_(ids))
-                .values(access_count=MemoryRow.access_count + 1, last_used_at=func.now())
+            recall_id = recall_log.used(connection, result, subject, logged=logged)
+        spent = (time.perf_counter() - started) * 1e3
+        timings = {**result.timings, "log": spent, "total": result.timings["total"] + spent}
+        return replace(result, recall_id=recall_id, timings=timings)
+
+    def recall(
+        self,
+        query: str,
+        *,
+        subject: Subject,
+        actor: Actor | None = None,
+        k: int | None = None,
+        mode: Mode | None = None,
+        token_budget: int | None = None,
+        settings: RankingSettings | None = None,
+        also: Sequence[str] = (),
+    ) -> SearchResult:
+        """What `search_memories` finds, without a trace: no counter moves, nothing is logged.
+
+        `settings` replaces the library's ranking; `also` names memories to fetch as candidates
+        wherever they stand, as far as a recall may return them at all.
+        """
+        clock = _Clock()
+        library, kept = self._open(subject)
+        actor = actor or Actor(subject.user_id)
+        if k is not None and not 1 <= k <= 1000:
+            raise InvalidInput(f"k is {k}, outside its range from 1 to 1000.")
+        chosen = settings or kept.ranking
+        notices: list[str] = []
+        asked = clean(query)
+        if len(asked) > LONGEST_QUERY:
+            notices.append(
+                f"The query has {len(asked)} characters; the first {LONGEST_QUERY} were searched."
             )
+            asked = asked[:LONGEST_QUERY]
+        if not asked:
+            return self._recent(query, subject, actor, kept, chosen, k, clock)
+        if kept.query_rewrite:
+            asked = self._rewritten(asked, notices)
+            clock.lap("rewrite")
+        mode, chosen = _effective(mode, chosen)
+        terms = lexical.query_terms(asked) if mode != "vector" else ()
+        vector = None
+        if mode != "keyword":
+            try:
+                vector = checked(
+                    self._runtime.embedder_for(library).embed_query(asked), library.dimensions
+                )[0]
+            except (EndpointError, InvalidVector) as error:
+                if mode == "vector":
+                    raise
+                mode, chosen = _effective("keyword", chosen)
+                notices.append(f"Vectors were not searched, only keywords. {error}")
+        clock.lap("embed")
+        if k is not None:
+            chosen = replace(chosen, max_recall=k)
+        each = max(LEAST_CANDIDATES, OVERFETCH * chosen.max_recall)
+        pool = self._pool(
+            library, kept, subject, actor, chosen, terms, vector, each, also, mode, notices
+        )
+        candidates = candidates_of(pool, terms, each, with_vectors=vector is not None)
+        clock.lap("sql")
+        if kept.rerank:
+            candidates = self._reranked(asked, candidates, chosen, kept.rerank_candidates, notices)
+            clock.lap("rerank")
+        ranked = ranking.rank(candidates, chosen, now=datetime.now(UTC), token_budget=token_budget)
+        clock.lap("rank")
+        stages = {"searched": pool.documents, **ranked.stages}
+        if mode == "keyword" and not terms:
+            notices.append("The query has no word to search for.")
+        floor = chosen.similarity_threshold
+        below = sum(d.reason == "below_threshold" for d in ranked.dropped)
+        if not ranked.hits and below:
+            notices.append(f"All {below} candidates are below the similarity threshold {floor:g}.")
+        return SearchResult(
+            query=asked, hits=ranked.hits, dropped=ranked.dropped, stages=stages,
+            timings=clock.done(), candidates=candidates, notice=" ".join(notices), mode=mode,
+            terms=terms, documents=pool.documents, ranking=chosen,
+        )  # fmt: skip
+
+    # ---- parts
+
+    def _pool(
+        self,
+        library: Library,
+        kept: LibrarySettings,
+        subject: Subject,
+        actor: Actor,
+        chosen: RankingSettings,
+        terms: Sequence[str],
+        vector: Vectors | None,
+        each: int,
+        also: Sequence[str],
+        mode: str,
+        notices: list[str],
+    ) -> sql.Pool:
+        cosines: Mapping[str, float] | None = None
+        engine = self._runtime.engine.execution_options(isolation_level="AUTOCOMMIT")
+        common: dict[str, Any] = {
+            "share_between_agents": kept.share_between_agents,
+            "terms": terms,
+            "each": each,
+            "also": also,
+        }
+        if vector is not None and library.vector_store != "pgvector":
+            try:
+                cosines = self._elsewhere(library, kept, subject, actor, vector, each)
+            except StoreError as error:
+                if mode == "vector":
+                    raise
+                notices.append(f"Vectors were not searched, only keywords. {error}")
+            vector = None
+        with engine.connect() as connection:
+            return sql.fetch(
+                connection, subject, actor, chosen, vector=vector, cosines=cosines,
+                collection_id=library.collection_id, **common,
+            )  # fmt: skip
+
+    def _elsewhere(
+        self,
+        library: Library,
+        kept: LibrarySettings,
+        subject: Subject,
+        actor: Actor,
+        vector: Vectors,
+        each: int,
+    ) -> dict[str, float]:
+        """Memory id → cosine of the nearest in another store. It knows scopes and statuses, but
+        not who may see what, so more is asked for until enough of it may be recalled."""
+        store = self._runtime.store_for(library)
+        where = Where(scopes=queries.scopes_of(subject), statuses=(Status.ACTIVE,))
+        wanted = each
+        while True:
+            matches = store.query(vector, wanted, where)
+            found = {m.id: m.similarity for m in matches}
+            if len(matches) < wanted:
+                return found
+            with self._runtime.engine.connect() as connection:
+                allowed = queries.count_recallable(
+                    connection, subject, actor, list(found),
+                    share_between_agents=kept.share_between_agents,
+                )  # fmt: skip
+            if allowed >= each:
+                return found
+            wanted *= 4
+
+    def _recent(
+        self,
+        query: str,
+        subject: Subject,
+        actor: Actor,
+        kept: LibrarySettings,
+        chosen: RankingSettings,
+        k: int | None,
+        clock: _Clock,
+    ) -> SearchResult:
+        """For a blank query: the newest memories, newest first, and a notice."""
+        with self._runtime.engine.connect() as connection:
+            newest = sql.newest(
+                connection, subject, actor,
+                share_between_agents=kept.share_between_agents, limit=k or chosen.max_recall,
+            )  # fmt: skip
+        clock.lap("sql")
+        candidates = tuple(Candidate(memory, 0.0) for memory in newest)
+        now = datetime.now(UTC)
+        hits = tuple(ranking.scored_of(c, chosen, now) for c in candidates)
+        clock.lap("rank")
+        return SearchResult(
+            query="", hits=hits, dropped=(), stages={"candidates": len(hits), "top_k": len(hits)},
+            timings=clock.done(), candidates=candidates, mode="recent", ranking=chosen,
+            notice="The query is blank, so these are the newest memories; nothing was searched.",
+        )  # fmt: skip
+
+    def _rewritten(self, query: str, notices: list[str]) -> str:
+        rewriter = self._runtime.rewriter
+        if rewriter is None:
+            notices.append("The query was not rewritten: no rewriter is configured.")
+            return query
+        try:
+            rewritten = clean(rewriter.rewrite(query))[:LONGEST_QUERY]
+        except EndpointError as error:
+            notices.append(f"The query was not rewritten. {error}")
+            return query
+        if rewritten and rewritten != query:
+            notices.append(f"The query was rewritten from {query!r}.")
+        return rewritten or query
+
+    def _reranked(
+        self,
+        query: str,
+        candidates: tuple[Candidate, ...],
+        chosen: RankingSettings,
+        most: int,
+        notices: list[str],
+    ) -> tuple[Candidate, ...]:
+        reranker = self._runtime.reranker
+        if reranker is None:
+            notices.append("Nothing was reranked: no reranker is configured.")
+            return candidates
+        best = sorted(candidates, key=lambda c: -ranking.similarity(c, chosen))[:most]
+        try:
+            said = reranker.relevance(query, [c.memory.content for c in best])
+        except EndpointError as error:
+            notices.append(f"Nothing was reranked. {error}")
+            return candidates
+        if len(said) != len(best):
+            notices.append(f"Nothing was reranked: {len(said)} answers for {len(best)} texts.")
+            return candidates
+        read = {c.memory.id: value for c, value in zip(best, said, strict=True)}
+        return tuple(replace(c, reranked=read.get(c.memory.id)) for c in candidates)
 
 
-def _candidate(row: Any) -> Candidate:
-    values = dict(row._mapping)
-    distance = values.pop("distance")
-    memory: Memory = queries.memory_from(values)
-    return Candidate(memory, float(np.clip(1 - distance, 0, 1)))
+def candidates_of(
+    pool: sql.Pool, terms: Sequence[str], each: int, *, with_vectors: bool
+) -> tuple[Candidate, ...]:
+    """What was found as ranking takes it: cosines clamped, keyword matches weighed by how rare
+    their words are among all that a recall may return, places in either channel."""
+    weights = lexical.weigh(terms, pool.documents, pool.containing)
+    asked = sum(weights.values()) or 1.0
+    keyword = [min(1.0, sum(weights[t] for t in row.terms) / asked) for row in pool.rows]
+    dense_places: dict[int, int] = {}
+    if with_vectors:
+        nearest = sorted(
+            (i for i, row in enumerate(pool.rows) if row.cosine is not None),
+            key=lambda i: (-(pool.rows[i].cosine or 0.0), pool.rows[i].memory.id),
+        )
+        dense_places = {i: place for place, i in enumerate(nearest[:each], 1)}
+    worded = sorted(
+        (i for i, value in enumerate(keyword) if value > 0),
+        key=lambda i: (-keyword[i], pool.rows[i].memory.id),
+    )
+    keyword_places = {i: place for place, i in enumerate(worded[:each], 1)}
+    return tuple(
+        Candidate(
+            row.memory,
+            ranking.unit(row.cosine),
+            keyword[i],
+            row.dense_place or dense_places.get(i),
+            keyword_places.get(i),
+            row.terms,
+        )
+        for i, row in enumerate(pool.rows)
+    )
+
+
+def _effective(mode: Mode | None, settings: RankingSettings) -> tuple[Mode, RankingSettings]:
+    """The mode to run in and the ranking that fits it: a channel that is not searched has no
+    weight."""
+    if mode not in (None, "hybrid", "vector", "keyword"):
+        raise InvalidInput(f"mode is {mode!r}, but takes one of hybrid, vector, keyword.")
+    if mode is None:
+        mode = "hybrid" if settings.lexical else "vector"
+    if mode == "vector":
+        return mode, replace(settings, lexical=False)
+    if mode == "keyword":
+        return mode, replace(settings, lexical=True, dense_weight=0.0)
+    return mode, replace(settings, lexical=True)
+
+
+class _Clock:
+    """Milliseconds of each step and in all."""
+
+    def __init__(self) -> None:
+        self._started = self._last = time.perf_counter()
+        self._laps: dict[str, float] = {}
+
+    def lap(self, name: str) -> None:
+        now = time.perf_counter()
+        self._laps[name] = (now - self._last) * 1e3
+        self._last = now
+
+    def done(self) -> dict[str, float]:
+        return {**self._laps, "total": (time.perf_counter() - self._started) * 1e3}

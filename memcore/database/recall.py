@@ -1,0 +1,328 @@
+"""The one statement of a recall: every scope, both channels, hits and candidates in one round trip.
+
+It is an exact scan of the rows `queries.recallable` lets through (filter before limit, so nothing
+is lost to an index that stops early), each with its cosine and with one bit per query term it has.
+Candidates are the best by score, the nearest by vector and the best by keyword, so many of each.
+
+The score is worked out in SQL only to choose candidates: whatever could become a hit under the
+settings in force is among them, however far down either channel it stands. What is shown is
+rules/ranking.py's; a test compares the two.
+
+A statement is built once per shape and sent through the driver: building one with SQLAlchemy costs
+more than running it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal
+
+from sqlalchemy import Connection
+from sqlalchemy.dialects import postgresql
+
+from memcore.database import queries
+from memcore.embeddings import Vectors
+from memcore.models import Actor, Memory, MemoryType, Scope, Status, Subject, Visibility
+from memcore.rules.ranking import USES_AT_HALF
+from memcore.settings import RankingSettings
+
+_TERM_STEPS = (0, 4, 8, 16, 32, 60)
+# Stand for a recall's values while the predicate is compiled; no id looks like them.
+_MARKS = {
+    name: f"\u27e8{name}\u27e9"
+    for name in ("library", "user", "project", "session", "agent", "asker")
+}
+_FIELDS = tuple(f.name for f in dataclasses.fields(Memory))
+_UUIDS = frozenset({"id", "library_id", "agent_id", "superseded_by"})
+_TYPES = {str(m): m for m in MemoryType}
+_SCOPES = {str(s): s for s in Scope}
+_STATUSES = {str(s): s for s in Status}
+_VISIBILITIES = {str(v): v for v in Visibility}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One row of a recall."""
+
+    memory: Memory
+    cosine: float | None
+    """None: vectors were not compared, or it has none that was made of its text."""
+    terms: tuple[str, ...]
+    """Those of the query's terms it has."""
+    dense_place: int | None = None
+    """Place by vector among all that were looked at; asked for single memories only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """What a recall found, before ranking."""
+
+    rows: tuple[Found, ...]
+    documents: int
+    """Memories a recall for this subject may return; every one was looked at."""
+    containing: Mapping[str, int]
+    """Query term → how many of them have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """All that the statement's text depends on."""
+
+    collection_id: int | None
+    given: bool
+    project: bool
+    session: bool
+    agent: bool
+    asker: Literal["self", "other", "operator"]
+    terms: int
+    recency: bool
+    usage: bool
+    per_type: bool
+    also: bool
+
+
+def fetch(
+    connection: Connection,
+    subject: Subject,
+    actor: Actor,
+    settings: RankingSettings,
+    *,
+    share_between_agents: bool,
+    terms: Sequence[str],
+    each: int,
+    collection_id: int | None = None,
+    vector: Vectors | None = None,
+    cosines: Mapping[str, float] | None = None,
+    also: Sequence[str] = (),
+) -> Pool:
+    """Candidates for a query: `each` of every kind (module docstring) and those of `also` (memory
+    ids) that a recall may return.
+
+    Vectors are compared in SQL when `vector` and its `collection_id` are given; `cosines` (memory
+    id → cosine) come from another vector store; with neither, keywords alone decide.
+    """
+    shape = _Shape(
+        collection_id=collection_id if vector is not None else None,
+        given=cosines is not None,
+        project=bool(subject.project_id),
+        session=bool(subject.session_id),
+        agent=subject.agent_id is not None and not share_between_agents,
+        asker="operator" if actor.operator
+        else "self" if actor.user_id == subject.user_id else "other",
+        terms=next(step for step in _TERM_STEPS if step >= len(terms)),
+        recency=settings.recency_weight > 0,
+        usage=settings.usage_weight > 0,
+        per_type=settings.dedupe == "one_per_type",
+        also=bool(also),
+    )  # fmt: skip
+    values: dict[str, Any] = {
+        "library": subject.library_id,
+        "user": subject.user_id,
+        "project": subject.project_id,
+        "session": subject.session_id,
+        "agent": subject.agent_id,
+        "asker": actor.user_id,
+        "each": each,
+        "vector": vector,
+        "ids": list(cosines or ()),
+        "cosines": list((cosines or {}).values()),
+        "also": list(also),
+        "padding": shape.terms - len(terms),
+        **_numbers(settings),
+    }
+    for i in range(shape.terms):
+        values[f"t{i}"] = _lexeme(terms[i]) if i < len(terms) else None
+    driver = connection.connection.driver_connection
+    assert driver is not None
+    with driver.cursor(binary=True) as cursor:
+        rows = cursor.execute(_statement(shape), values, prepare=True).fetchall()
+    found = []
+    documents, containing = 0, {}
+    for *fields, cosine, mask, place, counted, having in rows:
+        if counted is not None:
+            documents, containing = counted, dict(zip(terms, having, strict=False))
+        has = tuple(t for i, t in enumerate(terms) if mask >> i & 1) if mask else ()
+        found.append(Found(_memory(fields), cosine, has, place))
+    return Pool(tuple(found), documents, containing)
+
+
+def newest(
+    connection: Connection,
+    subject: Subject,
+    actor: Actor,
+    *,
+    share_between_agents: bool,
+    limit: int,
+) -> tuple[Memory, ...]:
+    """The newest memories a recall for `subject` may return."""
+    from sqlalchemy import select
+
+    from memcore.database.tables import MemoryRow
+
+    rows = connection.execute(
+        select(*queries.MEMORY_COLUMNS)
+        .where(queries.recallable(subject, actor, share_between_agents=share_between_agents))
+        .order_by(MemoryRow.created_at.desc(), MemoryRow.id)
+        .limit(limit)
+    )
+    return tuple(queries.memory_from(row) for row in rows)
+
+
+def _numbers(settings: RankingSettings) -> dict[str, float]:
+    weight = settings.dense_weight
+    return {
+        "of_dense": min(1.0, 2.0 * weight) if settings.lexical else 1.0,
+        "of_keyword": min(1.0, 2.0 - 2.0 * weight) if settings.lexical else 0.0,
+        "floor": float(settings.similarity_threshold or 0.0),
+        "unrelated": float(settings.unrelated_similarity),
+        "half_life": float(settings.recency_half_life_days),
+        **{
+            name: float(getattr(settings, name))
+            for name in (
+                "similarity_weight", "confidence_weight", "scope_weight", "keyword_weight",
+                "recency_weight", "usage_weight", "session_priority", "project_priority",
+                "user_priority",
+            )
+        },
+    }  # fmt: skip
+
+
+def _lexeme(term: str) -> str:
+    """`term` as a quoted tsquery of one lexeme."""
+    return "'" + term.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+def _memory(fields: list[Any]) -> Memory:
+    fields[_TAGS] = tuple(fields[_TAGS])
+    fields[_TYPE] = _TYPES[fields[_TYPE]]
+    fields[_SCOPE] = _SCOPES[fields[_SCOPE]]
+    fields[_STATUS] = _STATUSES[fields[_STATUS]]
+    fields[_VISIBILITY] = _VISIBILITIES[fields[_VISIBILITY]]
+    return Memory(*fields)
+
+
+_TAGS, _TYPE, _SCOPE, _STATUS, _VISIBILITY = (
+    _FIELDS.index(name) for name in ("tags", "memory_type", "scope", "status", "visibility")
+)
+
+
+@lru_cache(maxsize=512)
+def _statement(shape: _Shape) -> str:
+    bits = " | ".join(
+        f"(coalesce(memories.keywords @@ %(t{i})s::tsquery, false)::int::bigint << {i})"
+        for i in range(shape.terms)
+    ) or "0::bigint"  # fmt: skip
+    if shape.collection_id is not None:
+        cosine = "1 - (e.embedding <=> %(vector)s)"
+        # The partition by its own name; the number was made by the database.
+        join = (
+            f"LEFT JOIN embeddings_{int(shape.collection_id)} e "
+            "ON e.memory_id = memories.id AND e.content_hash = memories.content_hash"
+        )
+    elif shape.given:
+        cosine = "e.cosine"
+        join = (
+            "LEFT JOIN unnest(%(ids)s::uuid[], %(cosines)s::float8[]) AS e(memory_id, cosine) "
+            "ON e.memory_id = memories.id"
+        )
+    else:
+        cosine, join = "NULL::float8", ""
+    covered = " + ".join(f"w[{i + 1}] * (mask >> {i} & 1)" for i in range(shape.terms)) or "0"
+    counts = ", ".join(f"count(*) FILTER (WHERE mask >> {i} & 1 = 1)" for i in range(shape.terms))
+    score = [
+        "%(similarity_weight)s * similarity",
+        "%(confidence_weight)s * confidence",
+        "%(scope_weight)s * CASE scope WHEN 'session' THEN %(session_priority)s::float8 "
+        "WHEN 'project' THEN %(project_priority)s::float8 ELSE %(user_priority)s::float8 END",
+        "%(keyword_weight)s * coverage",
+    ]
+    if shape.recency:
+        age = "greatest(0, extract(epoch FROM now() - created_at)::float8 / 86400)"
+        score.append(f"%(recency_weight)s * power(0.5, {age} / %(half_life)s)")
+    if shape.usage:
+        score.append(f"%(usage_weight)s * access_count::float8 / (access_count + {USES_AT_HALF})")
+    with_vectors = shape.collection_id is not None or shape.given
+    # Keywords alone find what has a keyword; a vector finds everything, more or less near.
+    matching = "" if with_vectors else "WHERE mask <> 0"
+    picks = ["(SELECT id FROM scored ORDER BY near DESC, score DESC, id LIMIT %(each)s)"]
+    if with_vectors:
+        picks.append(
+            "(SELECT id FROM scored WHERE cosine IS NOT NULL "
+            "ORDER BY cosine DESC, id LIMIT %(each)s)"
+        )
+    if shape.terms:
+        picks.append(
+            "(SELECT id FROM scored WHERE mask <> 0 ORDER BY coverage DESC, id LIMIT %(each)s)"
+        )
+    if shape.per_type:
+        picks.append(
+            "(SELECT DISTINCT ON (memory_type) id FROM scored "
+            "ORDER BY memory_type, near DESC, score DESC, id)"
+        )
+    place = "NULL::bigint"
+    if shape.also:
+        picks.append("(SELECT id FROM scored WHERE id = ANY(%(also)s::uuid[]))")
+        place = (
+            "CASE WHEN s.id = ANY(%(also)s::uuid[]) THEN "
+            "(SELECT count(*) + 1 FROM scope o WHERE o.cosine > s.cosine) END"
+        )
+    columns = ", ".join(f"memories.{f}{'::text' if f in _UUIDS else ''}" for f in _FIELDS)
+    # Only numbers and column names made here are put into the text; every value is a parameter.
+    return f"""
+WITH scope AS MATERIALIZED (
+    SELECT memories.id, ({cosine})::float8 AS cosine, {bits} AS mask, memories.confidence,
+        memories.scope, memories.memory_type, memories.created_at, memories.access_count
+    FROM memories {join}
+    WHERE {_predicate(shape)}
+), stats AS MATERIALIZED (
+    SELECT count(*)::float8 AS n, ARRAY[{counts}]::float8[] AS df FROM scope
+), weights AS MATERIALIZED (
+    SELECT n, df, w, (SELECT coalesce(sum(x), 0) FROM unnest(w) x)
+        - %(padding)s::int * ln(1 + (n + 0.5) / 0.5) AS asked
+    FROM (SELECT n, df, ARRAY(
+        SELECT ln(1 + (n - d + 0.5) / (d + 0.5)) FROM unnest(df) WITH ORDINALITY u(d, i) ORDER BY i
+    ) AS w FROM stats) s
+), covered AS (
+    SELECT scope.*, ({covered}) / greatest(1e-9, asked) AS coverage
+    FROM scope, weights {matching}
+), fused AS (
+    SELECT *, 1 - (1 - %(of_dense)s::float8 * greatest(0, least(1,
+        (coalesce(cosine, 0) - %(unrelated)s::float8) / (1 - %(unrelated)s::float8))))
+        * (1 - %(of_keyword)s::float8 * coverage) AS similarity
+    FROM covered
+), scored AS MATERIALIZED (
+    SELECT *, similarity >= %(floor)s::float8 AS near, {" + ".join(score)} AS score FROM fused
+), picked AS (
+    {" UNION ".join(picks)}
+)
+SELECT {columns}, s.cosine, s.mask, {place},
+    CASE WHEN row_number() OVER () = 1 THEN stats.n::int END,
+    CASE WHEN row_number() OVER () = 1 THEN stats.df::int[] END
+FROM picked JOIN scope s USING (id) JOIN memories USING (id), stats
+"""  # noqa: S608
+
+
+def _predicate(shape: _Shape) -> str:
+    """`queries.recallable` for subjects of this shape, with placeholders where their ids go."""
+    mark = _MARKS
+    subject = Subject(
+        mark["library"],
+        mark["user"],
+        mark["project"] if shape.project else None,
+        mark["session"] if shape.session else None,
+        mark["agent"] if shape.agent else None,
+    )
+    who = {"self": mark["user"], "other": mark["asker"], "operator": "operator"}[shape.asker]
+    actor = Actor(who, operator=shape.asker == "operator")
+    condition = queries.recallable(subject, actor, share_between_agents=not shape.agent)
+    compiled = condition.compile(
+        dialect=postgresql.psycopg.dialect(),  # type: ignore[no-untyped-call]
+        compile_kwargs={"literal_binds": True},
+    )
+    text = str(compiled).replace("%", "%%")
+    for name, sign in mark.items():
+        text = text.replace(f"'{sign}'", f"%({name})s")
+    return text
