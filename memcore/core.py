@@ -26,6 +26,7 @@ from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
 from memcore.services.people import PeopleService
+from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
 from memcore.services.worlds import WorldService
 from memcore.vectors import VectorStore
@@ -109,7 +110,11 @@ class Core:
 
     @cached_property
     def memories(self) -> MemoryService:
-        return MemoryService(self.runtime, self.libraries)
+        return MemoryService(self.runtime, self.libraries, self.profiles)
+
+    @cached_property
+    def profiles(self) -> ProfileService:
+        return ProfileService(self.runtime, self.libraries)
 
     @cached_property
     def people(self) -> PeopleService:

@@ -450,3 +450,20 @@ class EvaluationCaseRow(Row):
     )
     relevant: Mapped[bool]
     __table_args__ = (UniqueConstraint("library_id", "query", "memory_id"),)
+
+
+class ProfileRow(Row):
+    """What people wrote by hand about a user or project. `touched`: field → version that set it,
+    so that two editors conflict only where they changed the same field."""
+
+    __tablename__ = "profiles"
+    library_id: Mapped[str] = mapped_column(
+        Uuid(as_uuid=False), ForeignKey("libraries.id", ondelete="CASCADE"), primary_key=True
+    )
+    kind: Mapped[str] = mapped_column(primary_key=True)
+    subject_id: Mapped[str] = mapped_column(primary_key=True)
+    fields: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    touched: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    version: Mapped[int] = mapped_column(server_default=text("0"))
+    edited_by: Mapped[str | None]
+    updated_at: Mapped[datetime] = _now()

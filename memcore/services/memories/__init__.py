@@ -9,6 +9,7 @@ from memcore.services.memories.changing import Changing
 from memcore.services.memories.images import Changed
 from memcore.services.memories.recalling import Recalling
 from memcore.services.memories.undoing import Undoing
+from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
 
 __all__ = ["SORTS", "Changed", "Facets", "Filter", "MemoryService", "Page"]
@@ -17,6 +18,9 @@ __all__ = ["SORTS", "Changed", "Facets", "Filter", "MemoryService", "Page"]
 class MemoryService(Adding, Recalling, Browsing, Changing, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
-    def __init__(self, runtime: Runtime, libraries: LibraryService) -> None:
+    def __init__(
+        self, runtime: Runtime, libraries: LibraryService, profiles: ProfileService
+    ) -> None:
         self._runtime = runtime
         self._libraries = libraries
+        self.get_profile_for_agent = profiles.for_agent
