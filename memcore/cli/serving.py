@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import os
+import runpy
+import signal
+import socket
 import sys
+import threading
+import time
+import urllib.request
+import webbrowser
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import text
 
 from memcore.cli.output import command, document, opened
-from memcore.core import home_folder
+from memcore.core import Core, home_folder, open_core
+from memcore.errors import MemcoreError
 
 
 def register(commands: Any) -> None:
     serve = command(commands, "serve", _serve, "Start the console.")
-    serve.add_argument("--port", type=int, default=8501)
+    serve.add_argument("--port", type=int, help="default: the first free one from 8501 on")
     serve.add_argument("--headless", action="store_true", help="open no browser")
 
     demo = command(commands, "demo", _demo, "Put the demo world in, or take it out again.")
@@ -37,17 +47,62 @@ def console_app() -> Path:
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    import os
+    port = arguments.port or _free_port()
+    address = f"http://localhost:{port}"
+    # Beside the web server, which takes a second to load anyway, and whose pages explain what a
+    # database in trouble needs.
+    threading.Thread(target=_open_database, daemon=True).start()
+    if not arguments.headless and _has_screen():
+        threading.Thread(target=_open_browser, args=(address,), daemon=True).start()
+    print(f"memcore console: {address}   (Ctrl-C stops it)", file=sys.stderr)
+    # The web server closes down on SIGTERM and then raises it again: end in the ordinary way, so
+    # that the database is left properly. A closed terminal (SIGHUP) ends the same way.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    sys.argv = ["streamlit", "run", str(console_app()), f"--server.port={port}"]
+    try:
+        # Run, not imported: the console is a program of its own that happens to share the process.
+        runpy.run_module("streamlit", run_name="__main__")
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
 
-    from streamlit.web.cli import main as streamlit
 
-    app = console_app()
-    # Streamlit reads .streamlit/config.toml of the working folder.
-    os.chdir(app.parent)
-    sys.argv = ["streamlit", "run", str(app), "--server.port", str(arguments.port)]
-    if arguments.headless:
-        sys.argv += ["--server.headless", "true"]
-    return int(streamlit() or 0)
+def _open_database() -> None:
+    """Start and migrate the database now rather than under the first page. The lease is held until
+    the process ends."""
+    try:
+        _held.append(open_core(say=lambda step: print(step, file=sys.stderr)))
+    except MemcoreError as error:
+        print(f"memcore: {error}\nThe console opens all the same and says so.", file=sys.stderr)
+
+
+_held: list[Core] = []
+
+
+def _open_browser(address: str) -> None:
+    for _ in range(600):
+        with contextlib.suppress(OSError), urllib.request.urlopen(f"{address}/_stcore/health"):
+            webbrowser.open(address)
+            return
+        time.sleep(0.1)
+
+
+def _has_screen() -> bool:
+    if os.environ.get("CI"):
+        return False
+    return sys.platform == "darwin" or bool(
+        os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
+    )
+
+
+def _free_port(first: int = 8501) -> int:
+    """The first port from 8501 on that nothing listens on."""
+    for port in range(first, first + 100):
+        with socket.socket() as s:
+            if s.connect_ex(("127.0.0.1", port)):
+                return port
+    return first
 
 
 def _demo(arguments: argparse.Namespace) -> int:

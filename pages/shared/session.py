@@ -18,7 +18,7 @@ OPERATOR = "operator"
 """The choice in "Act as" that sees every memory."""
 
 
-@st.cache_resource(show_spinner="Starting the database…")
+@st.cache_resource(show_spinner="Starting the database…", on_release=Core.close)
 def _core() -> Core:
     return open_core()
 
