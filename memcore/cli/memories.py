@@ -9,12 +9,12 @@ from memcore.cli.output import (
     command,
     document,
     opened,
-    plain,
     subject_arguments,
     subject_of,
     table,
 )
 from memcore.models import Actor, MemoryType, Scope, Status
+from memcore.plain import plain
 from memcore.services.memories import Filter
 
 

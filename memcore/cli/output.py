@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
-import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 
 from memcore.core import Core, open_core
 from memcore.errors import MemcoreError
-from memcore.models import ScoreTerm, Subject
+from memcore.models import Subject
+from memcore.plain import plain
 from memcore.text import shorten
 
 
@@ -50,26 +48,6 @@ def subject_of(core: Core, arguments: argparse.Namespace) -> Subject:
 def opened() -> AbstractContextManager[Core]:
     """The core, with its progress on standard error."""
     return open_core(say=lambda step: print(step, file=sys.stderr))
-
-
-def plain(value: Any) -> Any:
-    """A value object as JSON takes it: its own fields, enums as words, times as ISO 8601 UTC."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        out = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        if isinstance(value, ScoreTerm):
-            out["contribution"] = value.contribution
-        return out
-    if isinstance(value, Mapping):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [plain(v) for v in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, StrEnum):
-        return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
 
 
 def document(value: Any) -> None:

@@ -11,6 +11,7 @@ named as replaced.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -122,6 +123,22 @@ def patched(
             raise InvalidInput("A field needs a name.")
         out[key] = language_tag(value) if key in ("language", "locale") else value
     return out
+
+
+def field_text(value: Any) -> str:
+    """A field's value as one line a person edits: text as it is, anything else as JSON; text that
+    would read as JSON keeps its quotes. `field_value` is the inverse."""
+    if isinstance(value, str) and field_value(value) == value:
+        return value
+    return json.dumps(value, ensure_ascii=False)
+
+
+def field_value(text: str) -> Any:
+    """What a person wrote as a field's value: JSON where it is JSON, else text."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 _LANGUAGES = {

@@ -11,6 +11,8 @@ from __future__ import annotations
 import streamlit as st
 
 from memcore.models import Actor, Library
+from memcore.rules.aggregation import Profile
+from memcore.services.profiles import Kind
 from pages.shared import session
 
 SHORT = 3
@@ -40,3 +42,16 @@ def actor(user_id: str) -> Actor:
 def users() -> list[str]:
     """Ids of all known users, for "Act as". Only the frame of an operator's console calls this."""
     return session.service().people.users()
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def profile_subjects(actor: Actor, library_id: str) -> list[tuple[Kind, str, int]]:
+    """Users and projects with active memories the actor may see, and how many."""
+    return session.service().profiles.subjects(library_id=library_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def profile(actor: Actor, library_id: str, kind: Kind, subject_id: str) -> Profile:
+    """One profile as the actor may see it."""
+    profiles = session.service().profiles
+    return profiles.get(kind, subject_id, library_id=library_id, actor=actor)

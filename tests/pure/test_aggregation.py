@@ -5,10 +5,18 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from memcore.errors import InvalidInput
 from memcore.models import Memory, MemoryType, Scope, Status, Visibility
-from memcore.rules.aggregation import aggregate, language_tag, patched
+from memcore.rules.aggregation import (
+    aggregate,
+    field_text,
+    field_value,
+    language_tag,
+    patched,
+)
 from memcore.text import content_hash
 
 BASE = Memory(
@@ -81,3 +89,16 @@ def test_a_language_is_stored_as_its_tag(written, tag):
 def test_what_is_no_language_is_refused_at_the_input(written):
     with pytest.raises(InvalidInput, match="no language"):
         language_tag(written)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=5,
+)
+
+
+@given(json_values)
+def test_a_field_comes_back_as_it_was_from_the_form_a_person_edits(value):
+    assert field_value(field_text(value)) == value
+    assert type(field_value(field_text(value))) is type(value)

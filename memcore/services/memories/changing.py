@@ -24,10 +24,11 @@ from memcore.errors import (
     PermissionDenied,
 )
 from memcore.models import TRANSITIONS, Action, Actor, Memory, MemoryType, Status, Visibility
+from memcore.plain import plain
 from memcore.rules import permissions, sensitive
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import put_vector
-from memcore.services.memories.images import Changed, by_ids, image, plain, record
+from memcore.services.memories.images import Changed, by_ids, image, record
 from memcore.services.memories.undoing import kept_vectors
 from memcore.services.runtime import Runtime
 from memcore.text import clean, clean_tree, content_hash

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -15,6 +15,7 @@ from sqlalchemy import Connection, insert, select
 from memcore.database import queries
 from memcore.database.tables import HistoryRow, MemoryRow
 from memcore.models import Actor, Memory, MemoryType, Scope, Status, Visibility
+from memcore.plain import plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,20 +42,9 @@ def by_ids(connection: Connection, ids: Iterable[str], *, lock: bool = False) ->
     return [queries.memory_from(row) for row in rows]
 
 
-def plain(value: Any) -> Any:
-    """`value` as JSON takes it."""
-    if isinstance(value, Mapping):
-        return {k: plain(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(v) for v in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return str(value) if isinstance(value, StrEnum) else value
-
-
 def image(memory: Memory) -> dict[str, Any]:
     """`memory` whole, as JSON: what undo needs."""
-    return dict(plain(asdict(memory)))
+    return dict(plain(memory))
 
 
 def typed(values: Mapping[str, Any]) -> dict[str, Any]:

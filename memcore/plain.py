@@ -1,0 +1,36 @@
+"""Value objects as JSON: their own fields, nothing renamed. Pure: no I/O.
+
+The one form for the command line, exports, history and logs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from memcore.models import ScoreTerm
+
+
+def plain(value: Any) -> Any:
+    """`value` as JSON takes it: enums as words, aware times as ISO 8601, a float that is not finite
+    as None. A score term says its contribution as well."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        out = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        if isinstance(value, ScoreTerm):
+            out["contribution"] = value.contribution
+        return out
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return [plain(v) for v in value]
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, StrEnum):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
