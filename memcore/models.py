@@ -406,3 +406,42 @@ class SearchResult:
     """Memories a recall for this subject may return; every one was looked at."""
     ranking: RankingSettings = field(default_factory=RankingSettings)
     """The settings it was ranked by."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One setting moved, all others left alone."""
+
+    setting: str
+    """A setting's name, or what else would have to change: status, expires_at, project, …"""
+    before: Any
+    after: Any
+    steps: float = 1.0
+    """How far it moves: a tenth of a weight, 0.05 of a threshold or one more hit is one step."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNot:
+    """Why one memory is not among a query's hits, or at which place it is."""
+
+    memory: Memory
+    query: str
+    present: bool
+    place: int | None
+    """From 1; None when it is not a hit."""
+    reason: str
+    """recalled, or the first that keeps it out: library_disabled, other_library, status, expired,
+    scope, visibility, other_agent, no_vector, stale_vector, not_matched, below_threshold,
+    near_duplicate, one_per_type, not_a_candidate, outranked."""
+    detail: str
+    checks: tuple[Check, ...]
+    """Every step on the way, in order, with what was observed beside its limit."""
+    changes: tuple[Change, ...] = ()
+    """Single changes each of which would bring it in, the smallest first."""
+    hit: Hit | None = None
+    """Its terms, wherever it stands; None when it was not scored."""
+
+    @property
+    def change(self) -> Change | None:
+        """The smallest single change that would bring it in; None when no single one does."""
+        return self.changes[0] if self.changes else None

@@ -92,7 +92,7 @@ _MODELS: dict[str, tuple[str, int, Calibration, Callable[[], Any]]] = {
         384,
         Calibration(
             duplicate_threshold=0.965,
-            similarity_threshold=0.8,
+            similarity_threshold=0.3,
             dense_weight=0.6,
             lexical=True,
             unrelated_similarity=0.78,
@@ -104,8 +104,8 @@ _MODELS: dict[str, tuple[str, int, Calibration, Callable[[], Any]]] = {
         512,
         Calibration(
             duplicate_threshold=0.86,
-            similarity_threshold=0.3,
-            dense_weight=0.5,
+            similarity_threshold=0.35,
+            dense_weight=0.6,
             lexical=True,
             unrelated_similarity=0.05,
         ),

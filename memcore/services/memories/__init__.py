@@ -6,8 +6,8 @@ from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import Adding
 from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, Page
 from memcore.services.memories.changing import Changing
+from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
-from memcore.services.memories.recalling import Recalling
 from memcore.services.memories.undoing import Undoing
 from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
@@ -15,7 +15,7 @@ from memcore.services.runtime import Runtime
 __all__ = ["SORTS", "Changed", "Facets", "Filter", "MemoryService", "Page"]
 
 
-class MemoryService(Adding, Recalling, Browsing, Changing, Undoing):
+class MemoryService(Adding, Browsing, Explaining, Changing, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(

@@ -128,7 +128,7 @@ class Recalling:
         clock.lap("embed")
         if k is not None:
             chosen = replace(chosen, max_recall=k)
-        each = max(LEAST_CANDIDATES, OVERFETCH * chosen.max_recall)
+        each = candidates_each(chosen)
         pool = self._pool(
             library, kept, subject, actor, chosen, terms, vector, each, also, mode, notices
         )
@@ -282,6 +282,11 @@ class Recalling:
             return candidates
         read = {c.memory.id: value for c, value in zip(best, said, strict=True)}
         return tuple(replace(c, reranked=read.get(c.memory.id)) for c in candidates)
+
+
+def candidates_each(settings: RankingSettings) -> int:
+    """How many of each kind are fetched as candidates."""
+    return max(LEAST_CANDIDATES, OVERFETCH * settings.max_recall)
 
 
 def candidates_of(
