@@ -62,7 +62,8 @@ def retry() -> None:
     reads.forget()
 
 
-st.set_page_config(layout="wide", page_icon=":material/neurology:", page_title="memcore")
+# A Material icon would be fetched from the network; this one is ours.
+st.set_page_config(layout="wide", page_icon=str(HERE / "shared" / "icon.svg"), page_title="memcore")
 
 entries: dict[str, Entry] = {}
 pages: dict[str, list[st.Page]] = {}
