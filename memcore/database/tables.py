@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    REAL,
     BigInteger,
     CheckConstraint,
     Computed,
@@ -20,6 +21,7 @@ from sqlalchemy import (
     ForeignKey,
     Identity,
     Index,
+    Integer,
     MetaData,
     Text,
     UniqueConstraint,
@@ -431,6 +433,62 @@ class JobRow(Row):
     note: Mapped[str] = mapped_column(server_default="")
     created_at: Mapped[datetime] = _now()
     beat_at: Mapped[datetime | None]
+
+
+class ProjectionRow(Row):
+    """One picture of a library: how it was drawn and how far to trust it. Its points are rows of
+    their own, so that a memory that is deleted or erased leaves the map with the same statement."""
+
+    __tablename__ = "projections"
+    id: Mapped[str] = _id()
+    library_id: Mapped[str] = mapped_column(
+        Uuid(as_uuid=False), ForeignKey("libraries.id", ondelete="CASCADE"), index=True
+    )
+    collection_id: Mapped[int | None] = mapped_column(BigInteger)
+    """Whose vectors it shows; None: an embedder on trial, whose vectors were not kept."""
+    embedder: Mapped[str]
+    settings: Mapped[dict[str, Any]]
+    state: Mapped[str]
+    """drawing (the PCA picture, until UMAP is ready), done."""
+    method: Mapped[str] = mapped_column(server_default="")
+    explanation: Mapped[str] = mapped_column(server_default="")
+    width: Mapped[float] = mapped_column(server_default=text("0"))
+    figures: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    """Faithfulness, pair floor and total, isolation limit, seconds by stage."""
+    created_at: Mapped[datetime] = _now()
+
+
+class ProjectionPointRow(Row):
+    """Where a memory is drawn, or why it is not (`left_out`)."""
+
+    __tablename__ = "projection_points"
+    projection_id: Mapped[str] = _ref("projections.id", primary_key=True)
+    memory_id: Mapped[str] = _ref("memories.id", primary_key=True, index=True)
+    content_hash: Mapped[str]
+    """Of the memory when it was drawn; another hash now means the point is stale."""
+    ordinal: Mapped[int]
+    x: Mapped[float] = mapped_column(REAL)
+    y: Mapped[float] = mapped_column(REAL)
+    spot: Mapped[int]
+    cluster: Mapped[int]
+    isolation: Mapped[float] = mapped_column(REAL)
+    preservation: Mapped[float] = mapped_column(REAL)
+    neighbours: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    """Ordinals of the nearest, nearest first."""
+    placed: Mapped[bool]
+    """True: put among fitted points, which did not move."""
+    left_out: Mapped[str] = mapped_column(server_default="")
+    """missing, zero, not_finite, other_dimensions; empty where it is drawn."""
+
+
+class ProjectionPairRow(Row):
+    """Two memories whose vectors are near-duplicates."""
+
+    __tablename__ = "projection_pairs"
+    projection_id: Mapped[str] = _ref("projections.id", primary_key=True)
+    first_id: Mapped[str] = _ref("memories.id", primary_key=True, index=True)
+    second_id: Mapped[str] = _ref("memories.id", primary_key=True, index=True)
+    similarity: Mapped[float] = mapped_column(REAL)
 
 
 class EvaluationCaseRow(Row):

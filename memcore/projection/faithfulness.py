@@ -38,7 +38,8 @@ def _drawn_neighbours(coordinates: Floats, k: int) -> Indexes:
     # A point is its own first neighbour unless others lie exactly on it.
     itself = found == np.arange(m)[:, None]
     itself[~itself.any(axis=1), -1] = True
-    return found[~itself].reshape(m, k)
+    others: Indexes = found[~itself].reshape(m, k)
+    return others
 
 
 def _trustworthiness(unit: Floats, drawn: Indexes, k: int) -> float:

@@ -1,0 +1,210 @@
+"""Work in the background, with progress that every process can read.
+
+A job is a thread here and a row in `jobs`. The row says how far it is; `beat_at` moves every few
+seconds while the thread lives, so that a job whose process was killed is told from a slow one.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Engine, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import SQLAlchemyError
+
+from memcore.database.tables import JobRow
+from memcore.errors import MemcoreError
+
+_BEAT = 2.0
+_DEAD = timedelta(seconds=20)
+_LOG = logging.getLogger("memcore.jobs")
+
+Report = Callable[[str, int, int], None]
+"""(what is being done, done, total). Raises Stopped once the job was cancelled."""
+
+
+class Stopped(Exception):
+    """The job was cancelled, or the core is closing. Not an error: nobody has to act."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    id: str
+    kind: str
+    library_id: str | None
+    state: str
+    """running, done, failed, cancelled, lost (its process died)."""
+    done: int
+    total: int
+    """0: it cannot be counted."""
+    note: str
+    """What it is doing; why it failed, once it has."""
+    created_at: datetime
+    input: Mapping[str, Any]
+
+    @property
+    def running(self) -> bool:
+        return self.state == "running"
+
+
+class Jobs:
+    """Starts jobs in this process and reads those of all."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._closing = threading.Event()
+        self._threads: dict[str, threading.Thread] = {}
+
+    def start(
+        self,
+        kind: str,
+        library_id: str | None,
+        work: Callable[[Report], str],
+        input: Mapping[str, Any] | None = None,
+    ) -> Job:
+        """Run `work` in a thread; what it returns becomes the note. Where the same job (kind,
+        library, input) runs already, in whichever process, that one is returned instead."""
+        wanted = json.loads(json.dumps(dict(input or {}), sort_keys=True, default=str))
+        with self._engine.begin() as connection:
+            # Two visitors pressing the same button: the second waits here and finds the first's.
+            connection.execute(
+                select(func.pg_advisory_xact_lock(func.hashtextextended(f"job {kind}", 0)))
+            )
+            for job in self._read(connection, kind, library_id):
+                if job.running and job.input == wanted:
+                    return job
+            job_id = connection.execute(
+                insert(JobRow)
+                .values(kind=kind, library_id=library_id, state="running", input=wanted,
+                        note="Starting", beat_at=func.now())
+                .returning(JobRow.id)
+            ).scalar_one()  # fmt: skip
+        thread = threading.Thread(
+            target=self._run, args=(job_id, kind, work), name=f"memcore {kind}", daemon=True
+        )
+        self._threads[job_id] = thread
+        thread.start()
+        return self.get(job_id)
+
+    def get(self, job_id: str) -> Job:
+        with self._engine.connect() as connection:
+            row = connection.execute(select(JobRow).where(JobRow.id == job_id)).one()
+        return _job(row)
+
+    def latest(self, kind: str, library_id: str | None) -> Job | None:
+        """The newest job of that kind, whatever its state."""
+        with self._engine.connect() as connection:
+            return next(iter(self._read(connection, kind, library_id)), None)
+
+    def cancel(self, job_id: str) -> None:
+        """Ask it to stop; it does at its next report."""
+        with self._engine.begin() as connection:
+            connection.execute(
+                update(JobRow)
+                .where(JobRow.id == job_id, JobRow.state == "running")
+                .values(state="cancelled", note="Cancelled")
+            )
+
+    def wait(self, job_id: str, timeout: float = 600.0) -> Job:
+        """The job once it has ended, or as it is after `timeout` seconds."""
+        thread = self._threads.get(job_id)
+        if thread is not None:
+            thread.join(timeout)
+        return self.get(job_id)
+
+    def close(self) -> None:
+        """Stop this process's jobs; each ends at its next report."""
+        self._closing.set()
+        for thread in self._threads.values():
+            thread.join(10)
+
+    # ---- parts
+
+    def _read(self, connection: Any, kind: str, library_id: str | None) -> list[Job]:
+        rows = connection.execute(
+            select(JobRow)
+            .where(JobRow.kind == kind, JobRow.library_id.is_not_distinct_from(library_id))
+            .order_by(JobRow.created_at.desc(), JobRow.id)
+            .limit(20)
+        )
+        return [_job(row) for row in rows]
+
+    def _run(self, job_id: str, kind: str, work: Callable[[Report], str]) -> None:
+        state = _Progress()
+        ended = threading.Event()
+        beating = threading.Thread(
+            target=self._beat, args=(job_id, state, ended), name=f"memcore {kind} beat", daemon=True
+        )
+        beating.start()
+
+        def report(note: str, done: int, total: int) -> None:
+            state.note, state.done, state.total = note, done, total
+            if state.cancelled or self._closing.is_set():
+                raise Stopped
+
+        outcome, note = "done", ""
+        try:
+            note = work(report)
+        except Stopped:
+            outcome, note = "cancelled", "Cancelled"
+        except MemcoreError as error:
+            outcome, note = "failed", str(error)
+        except Exception as error:
+            # Its text may hold content; the log filter is for that, the row is for people.
+            _LOG.exception("Job %s failed", kind)
+            outcome, note = "failed", f"An unexpected error stopped it ({type(error).__name__})."
+        finally:
+            ended.set()
+            beating.join()
+        try:
+            self._put(job_id, state=outcome, note=note, done=state.done, total=state.total)
+        except SQLAlchemyError:
+            _LOG.warning("The end of job %s could not be recorded", kind)
+
+    def _beat(self, job_id: str, state: _Progress, ended: threading.Event) -> None:
+        while not ended.wait(_BEAT if state.told else 0.2):
+            state.told = bool(state.done)
+            try:
+                kept = self._put(job_id, note=state.note, done=state.done, total=state.total)
+            except SQLAlchemyError:
+                continue  # The database may be back at the next beat.
+            if not kept:
+                state.cancelled = True
+
+    def _put(self, job_id: str, **values: Any) -> bool:
+        """Write values to a running job; False when it is not running any more."""
+        with self._engine.begin() as connection:
+            written = connection.execute(
+                update(JobRow)
+                .where(JobRow.id == job_id, JobRow.state == "running")
+                .values(beat_at=func.now(), **values)
+            )
+            return bool(written.rowcount)
+
+
+class _Progress:
+    """What the work thread says and the beating thread writes."""
+
+    note = "Starting"
+    done = 0
+    total = 0
+    cancelled = False
+    told = False
+
+
+def _job(row: Any) -> Job:
+    row = getattr(row, "JobRow", row)
+    state = row.state
+    beat = row.beat_at or row.created_at
+    if state == "running" and datetime.now(UTC) - beat > _DEAD:
+        state = "lost"
+    return Job(
+        row.id, row.kind, row.library_id, state, row.done, row.total, row.note, row.created_at,
+        row.input,
+    )  # fmt: skip
