@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from memcore import settings
+from memcore.database.jobs import Jobs
 from memcore.embeddings import Embedder, open_embedder
 from memcore.models import Library
 from memcore.reranking import QueryRewriter, Reranker
@@ -96,8 +97,9 @@ class Core:
         self._embedders: dict[str, Embedder] = {}
         self._stores: dict[int, VectorStore] = {}
         self.runtime = Runtime(
-            home, engine, environment, self._embedder_for, self._store_for, rewriter, reranker
-        )
+            home, engine, Jobs(engine), environment, self._embedder_for, self._store_for,
+            rewriter, reranker,
+        )  # fmt: skip
 
     @property
     def embedded(self) -> bool:
@@ -150,6 +152,7 @@ class Core:
 
     def close(self) -> None:
         """Give back connections, and the embedded server where this was its last user."""
+        self.runtime.jobs.close()
         with self._lock:
             for store in self._stores.values():
                 store.close()

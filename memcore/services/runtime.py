@@ -11,6 +11,7 @@ from typing import Any
 
 from sqlalchemy import Engine
 
+from memcore.database.jobs import Jobs
 from memcore.embeddings import Embedder
 from memcore.models import Library
 from memcore.reranking import QueryRewriter, Reranker
@@ -22,6 +23,7 @@ from memcore.vectors import VectorStore
 class Runtime:
     home: Path
     engine: Engine
+    jobs: Jobs
     environment: Mapping[str, Any]
     embedder_for: Callable[[Library], Embedder]
     """Opened once per process and library."""
