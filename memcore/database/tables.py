@@ -525,3 +525,52 @@ class ProfileRow(Row):
     version: Mapped[int] = mapped_column(server_default=text("0"))
     edited_by: Mapped[str | None]
     updated_at: Mapped[datetime] = _now()
+
+
+class SessionStateSnapshotRow(Row):
+    """What a session's agent knew at a moment, kept apart from LangGraph's own tables so that it
+    outlives pruning. `source` says which checkpoint database it was taken from."""
+
+    __tablename__ = "session_state_snapshot"
+    id: Mapped[str] = _id()
+    source: Mapped[str]
+    thread_id: Mapped[str]
+    checkpoint_ns: Mapped[str] = mapped_column(server_default="")
+    checkpoint_id: Mapped[str]
+    label: Mapped[str] = mapped_column(server_default="")
+    taken_at: Mapped[datetime] = _now()
+    taken_by: Mapped[str]
+    state_at: Mapped[datetime | None]
+    messages: Mapped[list[Any]]
+    agent_state: Mapped[dict[str, Any]]
+    tool_states: Mapped[list[Any]]
+    pending_tool_calls: Mapped[list[Any]]
+    __table_args__ = (
+        Index("ix_session_state_snapshot_thread", "thread_id", text("taken_at DESC")),
+    )
+
+
+class CheckpointArchiveRow(Row):
+    """Checkpoints of one thread that one run moved out, compressed. `payload` is empty once they
+    were restored; the row stays as a receipt."""
+
+    __tablename__ = "checkpoint_archive"
+    id: Mapped[str] = _id()
+    at: Mapped[datetime] = _now()
+    actor: Mapped[str]
+    batch_id: Mapped[str] = mapped_column(Uuid(as_uuid=False), index=True)
+    source: Mapped[str]
+    thread_id: Mapped[str] = mapped_column(index=True)
+    part: Mapped[int] = mapped_column(server_default=text("0"))
+    reason: Mapped[str]
+    state: Mapped[str] = mapped_column(server_default="moving")
+    """moving: written, the originals not yet known to be gone; moved; restored."""
+    checkpoint_ids: Mapped[list[str]]
+    checkpoints: Mapped[int]
+    blobs: Mapped[int]
+    writes: Mapped[int]
+    octets: Mapped[int] = mapped_column(BigInteger)
+    payload: Mapped[bytes | None]
+    digest: Mapped[str]
+    restored_at: Mapped[datetime | None]
+    __table_args__ = (UniqueConstraint("batch_id", "thread_id", "part"),)

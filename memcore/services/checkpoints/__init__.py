@@ -9,15 +9,38 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from memcore.errors import ConfigError, PermissionDenied
-from memcore.models import Actor
-from memcore.services.checkpoints import diff, index, reading, timeline
+from memcore.models import Actor, Memory
+from memcore.services.checkpoints import (
+    archive,
+    diff,
+    index,
+    links,
+    pruning,
+    reading,
+    retention,
+    snapshots,
+    timeline,
+    usage,
+)
 from memcore.services.checkpoints.diagnosis import diagnose
+from memcore.services.checkpoints.ledger import (
+    Archived,
+    Deleted,
+    Policy,
+    PrunePlan,
+    PruneReport,
+    RestoreReport,
+    Snapshot,
+    Usage,
+)
+from memcore.services.checkpoints.saver import open_saver
+from memcore.services.checkpoints.saver import resume as resume_thread
 from memcore.services.checkpoints.store import CheckpointStore
 from memcore.services.checkpoints.values import (
     Checkpoint,
@@ -28,6 +51,11 @@ from memcore.services.checkpoints.values import (
     Timeline,
 )
 from memcore.services.runtime import Runtime
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.postgres import PostgresSaver
+
+__all__ = ["CheckpointService", "Policy", "ThreadStatus", "open_store"]
 
 
 class CheckpointService:
@@ -104,6 +132,81 @@ class CheckpointService:
         new = self.checkpoint(thread_id, after, actor=actor, checkpoint_ns=checkpoint_ns)
         return diff.diff(old, new)
 
+    def memories_of(
+        self, thread_id: str, message_ids: Iterable[str] = (), *, actor: Actor
+    ) -> dict[str, tuple[Memory, ...]]:
+        """Memories extracted from these messages, by message id; under '' the other memories of
+        the session that is named like the thread."""
+        self._store(actor)
+        return links.memories_of(self._runtime.engine, thread_id, message_ids, actor)
+
+    # ---- accounting and retention ----------------------------------------------------------------
+
+    def usage(self, thread_id: str | None = None, *, actor: Actor, top: int = 50) -> Usage:
+        """Bytes by channel and step of one thread, or of the whole database with its largest
+        threads."""
+        return usage.usage(self._store(actor), thread_id, top=top)
+
+    def plan_prune(self, policy: Policy, *, actor: Actor, now: datetime | None = None) -> PrunePlan:
+        """The dry run: what `policy` would remove, what it frees, and what must stay and why."""
+        return retention.plan(self._store(actor), policy, now=now or datetime.now(UTC))
+
+    def prune(self, plan: PrunePlan, *, actor: Actor) -> PruneReport:
+        """Carry out a dry run: archive, then delete. Threads that changed since are skipped.
+        Raises PermissionDenied on a read-only database."""
+        return pruning.prune(self._store(actor), self._runtime.engine, plan, actor)
+
+    def archived(
+        self, thread_id: str | None = None, *, actor: Actor, limit: int = 200
+    ) -> tuple[Archived, ...]:
+        """What was archived, newest first, restored ones included."""
+        self._store(actor)
+        return archive.archived(self._runtime.engine, thread_id=thread_id, limit=limit)
+
+    def restore(self, archive_id: str, *, actor: Actor) -> RestoreReport:
+        """Put back what one run took from a thread. Raises NotFound, Conflict, StoreError."""
+        return archive.restore(self._store(actor), self._runtime.engine, archive_id, actor)
+
+    def delete_thread(self, thread_id: str, *, actor: Actor) -> Deleted:
+        """Forget a thread in every table, its archive and its snapshots. Cannot be undone."""
+        return pruning.delete_thread(self._store(actor), self._runtime.engine, thread_id, actor)
+
+    # ---- snapshots -------------------------------------------------------------------------------
+
+    def snapshot(
+        self,
+        thread_id: str,
+        checkpoint_id: str | None = None,
+        *,
+        actor: Actor,
+        checkpoint_ns: str = "",
+        label: str = "",
+    ) -> Snapshot:
+        """Keep messages, agent state, tool states and pending tool calls of a checkpoint, whatever
+        happens to it later."""
+        found = self.checkpoint(thread_id, checkpoint_id, actor=actor, checkpoint_ns=checkpoint_ns)
+        return snapshots.take(self._runtime.engine, found, self._store(actor).where, label, actor)
+
+    def snapshots(self, thread_id: str, *, actor: Actor, limit: int = 100) -> tuple[Snapshot, ...]:
+        self._store(actor)
+        return snapshots.listed(self._runtime.engine, thread_id, limit)
+
+    def snapshot_of(self, snapshot_id: str, *, actor: Actor) -> Snapshot:
+        """One snapshot. Raises NotFound."""
+        self._store(actor)
+        return snapshots.one(self._runtime.engine, snapshot_id)
+
+    # ---- agents ----------------------------------------------------------------------------------
+
+    def saver(self, *, allow: Iterable[type | tuple[str, str]] = ()) -> PostgresSaver:
+        """A `PostgresSaver` for `graph.compile(checkpointer=…)` on the configured database, its
+        tables made where missing, decoding under a strict allow-list. `allow`: the classes of the
+        agent's own state. Usable until the core is closed. Raises MissingExtra, PermissionDenied,
+        DatabaseError."""
+        return open_saver(self._open(), allow)
+
+    resume = staticmethod(resume_thread)
+
     # ---- the database ----------------------------------------------------------------------------
 
     def close(self) -> None:
@@ -118,6 +221,9 @@ class CheckpointService:
                 "Only an operator may look at threads.",
                 hint="They hold the conversations of every user; memories are on their own pages.",
             )
+        return self._open()
+
+    def _open(self) -> CheckpointStore:
         with self._lock:
             if self._opened is None:
                 self._opened = open_store(

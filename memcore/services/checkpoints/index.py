@@ -144,11 +144,12 @@ def _filters(
 
 
 def open_tasks(
-    connection: Conn, channel: str = INTERRUPT, *, heads: bool
+    connection: Conn, channel: str = INTERRUPT, *, heads: bool, thread_id: str | None = None
 ) -> list[tuple[str, str, str]]:
     """(thread, checkpoint, task) of root tasks that recorded `channel` (an interrupt or an error);
     for an interrupt, only while the task is unfinished. `heads`: on threads' newest checkpoints;
-    else on the end of any line, for an abandoned branch can still be answered."""
+    else on the end of any line, for an abandoned branch can still be answered. `thread_id`: only
+    of this thread."""
     line = "" if heads else " AND c.parent_checkpoint_id = w.checkpoint_id"
     finished = (
         " AND NOT EXISTS (SELECT 1 FROM checkpoint_writes o WHERE o.thread_id = w.thread_id"
@@ -158,11 +159,15 @@ def open_tasks(
     rows = connection.execute(
         sql.SQL(
             "SELECT w.thread_id, w.checkpoint_id, w.task_id FROM checkpoint_writes w"
-            " WHERE w.channel = %(channel)s AND w.checkpoint_ns = ''"
+            " WHERE w.channel = %(channel)s AND w.checkpoint_ns = ''{only}"
             " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id"
             " AND c.checkpoint_ns = '' AND c.checkpoint_id > w.checkpoint_id{line}){finished}"
-        ).format(line=sql.SQL(line), finished=sql.SQL(finished if channel == INTERRUPT else "")),
-        {"channel": channel, "control": [*CONTROL, SCHEDULED]},
+        ).format(
+            only=sql.SQL(" AND w.thread_id = %(thread)s" if thread_id is not None else ""),
+            line=sql.SQL(line),
+            finished=sql.SQL(finished if channel == INTERRUPT else ""),
+        ),
+        {"channel": channel, "control": [*CONTROL, SCHEDULED], "thread": thread_id},
     )
     return [(r["thread_id"], r["checkpoint_id"], r["task_id"]) for r in rows]
 

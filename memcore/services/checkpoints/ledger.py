@@ -151,7 +151,7 @@ class Archived:
     at: datetime
     by: str
     reason: str
-    checkpoint_ids: tuple[str, ...]
+    """idle or trim, as in the plan."""
     checkpoints: int
     blobs: int
     writes: int
@@ -167,6 +167,18 @@ class RestoreReport:
     blobs: int
     writes: int
     already_there: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """What forgetting a thread removed, by table."""
+
+    thread_id: str
+    checkpoints: int
+    blobs: int
+    writes: int
+    archived: int
+    snapshots: int
 
 
 @dataclass(frozen=True, slots=True)

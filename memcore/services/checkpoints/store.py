@@ -61,7 +61,7 @@ class CheckpointStore:
     @contextmanager
     def reading(self) -> Iterator[Conn]:
         """One snapshot of the database, in which nothing can be written."""
-        with self._translated(), self._pool("read").connection(timeout=_WAIT_SECONDS) as connection:
+        with self.explained(), self._pool("read").connection(timeout=_WAIT_SECONDS) as connection:
             connection.execute(
                 sql.SQL("SET LOCAL statement_timeout = {}").format(READ_SECONDS * 1000)
             )
@@ -71,7 +71,7 @@ class CheckpointStore:
     def writing(self) -> Iterator[Conn]:
         """One transaction on one snapshot. Raises PermissionDenied on a read-only database."""
         self.need_writable()
-        with self._translated(), self._pool("write").connection(timeout=_WAIT_SECONDS) as conn:
+        with self.explained(), self._pool("write").connection(timeout=_WAIT_SECONDS) as conn:
             yield conn
 
     def saver_pool(self) -> ConnectionPool[Any]:
@@ -157,13 +157,14 @@ class CheckpointStore:
     # ---- failures --------------------------------------------------------------------------------
 
     @contextmanager
-    def _translated(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
+        """Turns the driver's failures into DatabaseError with a cause and a next step."""
         try:
             yield
         except PoolTimeout as error:
             raise self._unreachable(self._cause()) from error
         except psycopg.Error as error:
-            raise self._explained(error) from error
+            raise self._reason(error) from error
 
     def _cause(self) -> str:
         """Why no connection could be had: the pool itself only says that it waited."""
@@ -184,7 +185,7 @@ class CheckpointStore:
             hint=f"Check that it runs and that {self.setting} is right.",
         )
 
-    def _explained(self, error: psycopg.Error) -> DatabaseError:
+    def _reason(self, error: psycopg.Error) -> DatabaseError:
         state = error.sqlstate or ""
         if state in _UNPREPARED:
             return DatabaseError(

@@ -46,7 +46,7 @@ def timeline(store: CheckpointStore, thread_id: str, *, limit: int = 1000) -> Ti
             )
         sizes = blob_sizes(connection, thread_id)
         writes = write_keys(connection, thread_id)
-    return Timeline(thread_id, _steps(rows, sizes, writes), total, total > len(rows))
+    return Timeline(thread_id, steps_of(rows, sizes, writes), total, total > len(rows))
 
 
 def checkpoint_rows(
@@ -95,7 +95,7 @@ def write_keys(
     return out
 
 
-def _steps(
+def steps_of(
     rows: Sequence[Mapping[str, Any]],
     sizes: Mapping[BlobKey, int],
     writes: Mapping[tuple[str, str], list[tuple[WriteKey, int]]],

@@ -1,0 +1,181 @@
+"""A checkpoint database beside memcore's own, and small LangGraph agents that write to it."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import psycopg
+import pytest
+from psycopg import sql
+from sqlalchemy import create_engine, text
+
+from memcore.core import Core, open_core
+from memcore.models import Actor
+
+TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
+
+
+@pytest.fixture(scope="session")
+def threads_database(server: Callable[[str], str]) -> str:
+    admin = create_engine(server("postgres"), isolation_level="AUTOCOMMIT")
+    with admin.connect() as connection:
+        connection.execute(text("CREATE DATABASE threads"))
+    admin.dispose()
+    return server("threads").replace("postgresql+psycopg://", "postgresql://")
+
+
+@pytest.fixture
+def threads_url(threads_database: str) -> Iterator[str]:
+    """The checkpoint database, its tables emptied after the test."""
+    yield threads_database
+    with psycopg.connect(threads_database, autocommit=True) as connection:
+        for table in TABLES:
+            if _has(connection, table):
+                connection.execute(sql.SQL("TRUNCATE {}").format(sql.Identifier(table)))
+
+
+def _has(connection: psycopg.Connection[Any], table: str) -> bool:
+    row = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (table,)).fetchone()
+    return bool(row and row[0])
+
+
+@pytest.fixture
+def raw(threads_url: str) -> Iterator[psycopg.Connection[Any]]:
+    """A plain connection to the checkpoint database."""
+    with psycopg.connect(threads_url, autocommit=True) as connection:
+        yield connection
+
+
+@pytest.fixture
+def watched(
+    database_url: str, threads_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Core]:
+    """A core that looks at the checkpoint database and may write to it; tables are there."""
+    monkeypatch.setenv("CHECKPOINT_DATABASE_URL", threads_url)
+    monkeypatch.setenv("CHECKPOINT_READ_ONLY", "off")
+    with open_core(url=database_url, home=tmp_path) as core:
+        core.checkpoints.saver()
+        yield core
+
+
+@pytest.fixture
+def operator_() -> Actor:
+    return Actor("operator", operator=True)
+
+
+class State(TypedDict, total=False):
+    messages: Annotated[list[Any], operator.add]
+    todos: list[dict[str, str]]
+    note: str
+
+
+@pytest.fixture
+def state_type() -> type:
+    return State
+
+
+def compiled(saver: Any, *nodes: tuple[str, Callable[[State], Any]], **options: Any) -> Any:
+    """Nodes one after the other."""
+    from langgraph.graph import END, START, StateGraph
+
+    graph = StateGraph(State)
+    names = [name for name, _ in nodes]
+    for name, act in nodes:
+        graph.add_node(name, act)
+    for before, after in zip([START, *names], [*names, END], strict=True):
+        graph.add_edge(before, after)
+    return graph.compile(checkpointer=saver, **options)
+
+
+@pytest.fixture
+def chain(watched: Core) -> Callable[..., Any]:
+    """`chain(("a", node), ("b", node))` → an agent on the checkpoint database."""
+    saver = watched.checkpoints.saver()
+    return lambda *nodes, **options: compiled(saver, *nodes, **options)
+
+
+@pytest.fixture
+def talker(chain: Callable[..., Any]) -> Callable[[str, int], None]:
+    """`talker(thread, turns)` lets an agent talk, one superstep a turn."""
+    agent = chain(("speak", lambda state: {"messages": [_said(len(state["messages"]))]}))
+
+    def talk(thread_id: str, turns: int = 1, size: int = 20, **metadata: Any) -> None:
+        config = {"configurable": {"thread_id": thread_id, **metadata}}
+        for turn in range(turns):
+            message = {"role": "user", "content": f"turn {turn} ".ljust(size, "x")}
+            agent.invoke({"messages": [message]}, config)
+
+    return talk
+
+
+def _said(number: int) -> dict[str, Any]:
+    return {"role": "assistant", "content": f"answer {number}", "id": f"a{number}"}
+
+
+@pytest.fixture
+def aged(raw: psycopg.Connection[Any]) -> Callable[[str, float], None]:
+    """`aged(thread, days)` moves a thread into the past: ids, times and links."""
+    import uuid
+    from datetime import UTC, datetime, timedelta
+
+    from memcore.services.checkpoints.index import id_before, moment
+
+    def earlier(checkpoint_id: str, days: float) -> str:
+        at = moment(None, checkpoint_id)
+        assert at is not None
+        base = uuid.UUID(id_before(at - timedelta(days=days)))
+        # The low 64 bits tell apart what was made in the same microsecond.
+        low = uuid.UUID(checkpoint_id).int & (2**64 - 1)
+        return str(uuid.UUID(int=base.int | low))
+
+    def move(thread_id: str, days: float) -> None:
+        rows = raw.execute(
+            "SELECT checkpoint_ns, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints"
+            " WHERE thread_id = %s",
+            (thread_id,),
+        ).fetchall()
+        for ns, old, ts in rows:
+            new = earlier(old, days)
+            at = (datetime.fromisoformat(ts) - timedelta(days=days)).astimezone(UTC).isoformat()
+            raw.execute(
+                "UPDATE checkpoints SET checkpoint_id = %s, checkpoint = jsonb_set(jsonb_set("
+                "checkpoint, '{ts}', to_jsonb(%s::text)), '{id}', to_jsonb(%s::text))"
+                " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s",
+                (new, at, new, thread_id, ns, old),
+            )
+            for table, column in (
+                ("checkpoints", "parent_checkpoint_id"),
+                ("checkpoint_writes", "checkpoint_id"),
+            ):
+                raw.execute(
+                    sql.SQL(
+                        "UPDATE {table} SET {column} = %s WHERE thread_id = %s"
+                        " AND checkpoint_ns = %s AND {column} = %s"
+                    ).format(table=sql.Identifier(table), column=sql.Identifier(column)),
+                    (new, thread_id, ns, old),
+                )
+            raw.execute(
+                "UPDATE checkpoints SET metadata = replace(metadata::text, %s, %s)::jsonb"
+                " WHERE thread_id = %s",
+                (old, new, thread_id),
+            )
+
+    return move
+
+
+@pytest.fixture
+def counts(raw: psycopg.Connection[Any]) -> Callable[[str], tuple[int, ...]]:
+    """`counts(thread)` → rows in the three tables."""
+
+    def count(thread_id: str) -> tuple[int, ...]:
+        query = "SELECT count(*) FROM {} WHERE thread_id = %s"
+        found = []
+        for table in TABLES:
+            row = raw.execute(sql.SQL(query).format(sql.Identifier(table)), (thread_id,)).fetchone()
+            found.append(row[0] if row else 0)
+        return tuple(found)
+
+    return count
