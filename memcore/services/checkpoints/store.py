@@ -77,7 +77,8 @@ class CheckpointStore:
     def saver_pool(self) -> ConnectionPool[Any]:
         """Autocommitting connections for a `PostgresSaver`."""
         self.need_writable()
-        return self._pool("saver")
+        with self.explained():
+            return self._pool("saver")
 
     def need_writable(self) -> None:
         if self.read_only:
@@ -95,6 +96,8 @@ class CheckpointStore:
     def _pool(self, kind: str) -> ConnectionPool[Any]:
         with self._lock:
             if kind not in self._pools:
+                # A pool only says that it waited; this says at once why there is no connection.
+                psycopg.connect(self.conninfo, connect_timeout=5).close()
                 saver = kind == "saver"
 
                 def configure(connection: Conn) -> None:
