@@ -46,13 +46,13 @@ if not subjects:
     messages.no_memories()
     st.stop()
 
-options = {f"{kind}:{subject_id}": n for kind, subject_id, n in subjects}
+options = [f"{kind}:{subject_id}" for kind, subject_id, _ in subjects]
 if st.session_state.get("profiles_subject") not in (None, *options):
     del st.session_state["profiles_subject"]
 chosen = st.selectbox(
     "User or project",
-    list(options),
-    format_func=lambda o: f"{o.partition(':')[2]} · {o.partition(':')[0]} · {options[o]} memories",
+    options,
+    format_func=lambda o: " · ".join(reversed(o.split(":", 1))),
     key="profiles_subject",
     bind="query-params",
 )
