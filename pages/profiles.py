@@ -2,7 +2,6 @@
 
 import json
 
-import pandas as pd
 import streamlit as st
 
 from memcore.models import Actor
@@ -75,16 +74,7 @@ with st.container(horizontal=True):
 st.subheader("From memories", anchor=False)
 if profile.statements:
     picked = st.dataframe(
-        pd.DataFrame(
-            {
-                "type": [messages.words(s.memory_type) for s in profile.statements],
-                "statement": [s.content for s in profile.statements],
-                "confidence": [s.confidence for s in profile.statements],
-                "said": [1 + len(s.also) for s in profile.statements],
-                "replaces": [len(s.replaced) for s in profile.statements],
-                "updated": present.local_times((s.updated_at for s in profile.statements), zone),
-            }
-        ),
+        present.statements(profile.statements, zone),
         key="profiles_statements",
         hide_index=True,
         height="content" if len(profile.statements) <= 12 else 460,
@@ -133,13 +123,7 @@ st.caption(
     "`language` takes a tag such as zh-CN or a language's name."
 )
 st.data_editor(
-    pd.DataFrame(
-        {
-            "field": list(profile.fields),
-            "value": [field_text(v) for v in profile.fields.values()],
-        },
-        dtype="string",
-    ),
+    present.fields(profile.fields),
     key="profiles_fields",
     num_rows="dynamic",
     hide_index=True,

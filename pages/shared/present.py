@@ -6,7 +6,7 @@ carry meaning (status, score terms) are middle tones legible on both.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, tzinfo
 from typing import Any
 
@@ -15,6 +15,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from memcore.models import Memory, Status
+from memcore.rules.aggregation import Statement, field_text
 from memcore.text import shorten
 
 PLOTLY = {"displayModeBar": False, "scrollZoom": False}
@@ -138,6 +139,26 @@ def memory_columns(zone: tzinfo) -> dict[str, Any]:
         ),
         "tags": st.column_config.ListColumn("Tags", width="medium"),
     }
+
+
+def statements(rows: Sequence[Statement], zone: tzinfo) -> pd.DataFrame:
+    """One line per statement of a profile, in its order."""
+    return pd.DataFrame(
+        {
+            "type": [s.memory_type.replace("_", " ") for s in rows],
+            "statement": [s.content for s in rows],
+            "confidence": [s.confidence for s in rows],
+            "said": [1 + len(s.also) for s in rows],
+            "replaces": [len(s.replaced) for s in rows],
+            "updated": local_times((s.updated_at for s in rows), zone),
+        }
+    )
+
+
+def fields(written: Mapping[str, Any]) -> pd.DataFrame:
+    """A profile's handwritten fields as text, to edit."""
+    texts = [field_text(value) for value in written.values()]
+    return pd.DataFrame({"field": list(written), "value": texts}, dtype="string")
 
 
 def status_column() -> Any:
