@@ -123,7 +123,7 @@ def read_item(
     notes += [note] if note else []
     scope, note = fields.read_scope(fields.pick(value, fields.SCOPE_KEYS))
     notes += [note] if note else []
-    flags = list(_doubts(content, heard))
+    flags = list(doubts(content, [s.text for s in heard.people]))
     if confidence is None:
         flags.append(Flag("confidence_unreadable", notes[-1] if not note else notes[-2]))
     if item.guessed:
@@ -193,13 +193,14 @@ def _pointer(value: Mapping[str, Any], turns: Mapping[int, str]) -> str | None:
     return turns.get(int(found[1])) if found else None
 
 
-def _doubts(content: str, heard: Heard) -> Iterable[Flag]:
-    """What a content shows by itself to be wrong with it."""
+def doubts(content: str, said: Sequence[str] = ()) -> Iterable[Flag]:
+    """What a content shows by itself to be wrong with it. `said`: what people wrote, which is
+    their own."""
     if orders := instructions.find(content):
         kinds = ", ".join(dict.fromkeys(f.masked for f in orders))
         yield Flag("instruction_like", f"It reads like an order to the agent ({kinds}).")
     found = _DELIBERATION.search(content)
-    if found and not any(found.group() in s.text for s in heard.people):
+    if found and not any(found.group() in text for text in said):
         yield Flag("deliberation", f"The model argues with itself: {shorten(found.group(), 40)!r}.")
     if _MARKUP.search(content):
         yield Flag("markup", "It holds pieces of JSON or markup.")

@@ -1,0 +1,192 @@
+# ruff: noqa: E501
+"""The offline extractor: rules in Chinese and English, no model, no network. Pure: no I/O.
+
+Reads what people said, sentence by sentence and clause by clause. Questions, suppositions, quoted
+text, code and what memory put in are not read. A clause that a rule knows becomes a statement about
+its speaker, in their own words and language; the rule's name is the evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from memcore.extraction import Evidence, Extraction, Known, Outcome, Proposal, Skipped
+from memcore.extraction.conversation import split_injected
+from memcore.extraction.items import collapse, doubts, missed
+from memcore.extraction.retell import has_subject, third_person
+from memcore.extraction.rulebook import (
+    HEDGE,
+    QUESTION,
+    REMEMBER,
+    REPORTED,
+    RULES,
+    SUPPOSED,
+    TASK,
+    TEAM,
+    THIS_TIME,
+    Rule,
+)
+from memcore.extraction.speech import leading_subject
+from memcore.models import Draft, MemoryType, Message, Scope
+from memcore.rules.summary import sentences
+from memcore.text import shorten
+
+HEDGED = 0.25
+"""Taken off the confidence of what somebody was unsure of."""
+SHORTEST = 3
+LONGEST = 240
+
+_CODE = re.compile(r"```.*?(?:```|\Z)|^[ \t]*>.*$", re.DOTALL | re.MULTILINE)
+_CLAUSES = re.compile(
+    r"[，,；;](?=\s|[\u3400-\u9fffA-Za-z])|(?<=[\u4e00-\u9fff])[ 　]+(?=[\u4e00-\u9fff])"
+)
+_CLAUSES_EN = re.compile(
+    r"; | (?:and|but|so) (?=(?:i|we)\b)|, (?=(?:and |but |so )?(?:i|we|my|our|the|please|from now)\b)|\. ",
+    re.IGNORECASE,
+)
+_ANNOUNCED = re.compile(r"(?:定了|决定了?|定下来了?|敲定了?|商定)$")
+_NAMES = re.compile(
+    r"(?<![\w/.])[A-Z][A-Za-z0-9+#.]{1,20}(?![\w/])|(?<![\w])[A-Za-z]{2,}[0-9]+(?![\w])"
+)
+_LEAD = re.compile(
+    r"^(?:嗯+|哦+|啊|那个|对了|另外|还有|然后|而且|不过|但是?|所以|因为|其实|顺便(?:说一下|说)?|说起来|更正一下|纠正一下|补充一下|好的?|是的|可以|行)[，,：: ]+"
+    r"|^对了(?=我)|^(?:(?:ok(?:ay)?|yes|no|well|so|also|and|but|oh|by the way|btw|actually|sure|great|thanks|correction)[,:. ]+)+",
+    re.IGNORECASE,
+)
+
+
+class RulesExtractor:
+    """See the module. Stateless."""
+
+    @property
+    def name(self) -> str:
+        return "rules"
+
+    def extract(
+        self,
+        new: Sequence[Message],
+        *,
+        context: Sequence[Message] = (),
+        known: Sequence[Known] = (),
+        limit: int = 5,
+    ) -> Extraction:
+        """Statements of people in `new`, most certain kept where there are more than `limit`.
+        What is known already is left to the gate, which says of which memory it is a repeat."""
+        found = [p for m in new if m.role == "user" for p in _of_message(m)]
+        unique, collapsed = collapse(found)
+        kept = [p for p in unique if not p.flags]
+        skipped = []
+        while len(kept) > limit:
+            # Of two equals the later goes: what is said first is usually what matters.
+            out = kept.pop(min(range(len(kept)), key=lambda i: (kept[i].draft.confidence, -i)))
+            skipped.append(Skipped("over_limit", f"At most {limit} are kept.", out.draft.content))
+        lost = missed(new, unique)
+        count = f"{len(unique) + collapsed} clauses matched a rule."
+        nothing = "No clause matched a rule."
+        if not unique and lost:
+            nothing += " Yet somebody asked to remember something."
+        return Extraction(
+            Outcome.OK if unique else Outcome.NOTHING,
+            count if unique else nothing,
+            tuple(kept),
+            tuple(p for p in unique if p.flags),
+            tuple(skipped),
+            collapsed,
+            missed=lost,
+            read_by="rules",
+        )
+
+
+def _of_message(message: Message) -> Iterator[Proposal]:
+    said, _ = split_injected(message.content)
+    for sentence in sentences(_CODE.sub("\n", said)):
+        sentence = _LEAD.sub("", sentence).strip()
+        if asked := REMEMBER.match(sentence):
+            yield from _asked(message, (asked["zh"] or asked["en"]).strip(), sentence)
+        elif not any(p.search(sentence) for p in (QUESTION, REPORTED, TASK)):
+            yield from _of_sentence(message, sentence)
+
+
+def _asked(message: Message, rest: str, sentence: str) -> Iterator[Proposal]:
+    """What somebody asked to remember is kept as a whole, typed by the rule it matches."""
+    rest = rest.rstrip("。.!！ ")
+    if len(rest) < SHORTEST or QUESTION.search(sentence):
+        return
+    rule = next((r for r in RULES if r.pattern.search(rest)), None)
+    language = "zh" if re.search("[\u3400-\u9fff]", rest) else "en"
+    named = f"{language}.remember" + (f" + {rule.name}" if rule else "")
+    found = Rule(named, REMEMBER, rule.memory_type if rule else MemoryType.FACT, 0.95,
+                 rule.scope if rule else Scope.USER, rule.says if rule else "")  # fmt: skip
+    yield _proposal(message, rest, found, rest)
+
+
+def _of_sentence(message: Message, sentence: str) -> Iterator[Proposal]:
+    chinese = bool(re.search("[\u3400-\u9fff]", sentence))
+    clauses = [
+        c.strip() for c in (_CLAUSES if chinese else _CLAUSES_EN).split(sentence) if c.strip()
+    ]
+    about_speaker = False
+    taken: list[tuple[str, Rule]] = []
+    for clause in clauses:
+        clause = _LEAD.sub("", clause).rstrip("。.!！~～ ")
+        if chinese and clause.startswith("我") and not clause.startswith("我们"):
+            about_speaker = True
+        elif chinese and has_subject(clause):
+            about_speaker = False
+        if len(clause) < SHORTEST or SUPPOSED.search(clause) or QUESTION.search(clause):
+            continue
+        rule = next((r for r in RULES if r.pattern.search(clause)), None)
+        if rule is None and about_speaker and not has_subject(clause):
+            # "我是护士，夜班多，不喝咖啡": the subject carries over.
+            rule = next((r for r in RULES if r.pattern.search(f"我{clause}")), None)
+            clause = f"我{clause}" if rule else clause
+        if rule is None:
+            if taken and not leading_subject(clause) and chinese and len(clause) <= 20:
+                # A short tail belongs to what was just said.
+                before, which = taken[-1]
+                taken[-1] = (f"{before}，{clause}", which)
+            continue
+        if taken and taken[-1][1].name == rule.name and _ANNOUNCED.search(taken[-1][0]):
+            # "会上定了，数据库换成 TiDB": what was decided comes after.
+            taken[-1] = (f"{taken[-1][0]}，{clause}", rule)
+            continue
+        taken.append((clause, rule))
+    for clause, rule in taken:
+        yield _proposal(message, clause[:LONGEST], rule, sentence)
+
+
+def _proposal(message: Message, clause: str, rule: Rule, sentence: str) -> Proposal:
+    content = third_person(clause, message.name)
+    who = message.name or ("用户" if rule.name.startswith("zh") else "User")
+    told = re.match(r"我|咱|i\b|we\b", clause, re.IGNORECASE) or TEAM.search(clause[:8])
+    if rule.says and not told and who not in content[:20]:
+        said = rule.says.format(who=who)
+        content = said + (
+            content if rule.name.startswith("zh") else content[:1].lower() + content[1:]
+        )
+    scope = rule.scope
+    if THIS_TIME.search(clause):
+        scope = Scope.SESSION
+    elif (
+        scope is Scope.PROJECT
+        and re.search(r"我(?!们)|\bi\b", clause, re.IGNORECASE)
+        and not TEAM.search(clause)
+    ):
+        scope = Scope.USER
+    hedged = bool(HEDGE.search(sentence))
+    confidence = round(rule.confidence - HEDGED * hedged, 2)
+    draft = Draft(
+        content=content,
+        memory_type=rule.memory_type,
+        scope=scope,
+        confidence=confidence,
+        title=shorten(content, 40),
+        tags=tuple(dict.fromkeys(n.strip(".") for n in _NAMES.findall(clause[1:])))[:3],
+        source="extraction",
+        source_message_id=message.id,
+    )
+    notes = ("said with doubt",) if hedged else ()
+    evidence = Evidence(message.id, message.role, shorten(sentence, 300), rule.name)
+    return replace(Proposal(draft, evidence, notes=notes), flags=tuple(doubts(content)))
