@@ -28,6 +28,7 @@ from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
 from memcore.services.people import PeopleService
 from memcore.services.profiles import ProfileService
+from memcore.services.recalls import RecallService
 from memcore.services.runtime import Runtime
 from memcore.services.worlds import WorldService
 from memcore.vectors import VectorStore
@@ -113,6 +114,10 @@ class Core:
     @cached_property
     def memories(self) -> MemoryService:
         return MemoryService(self.runtime, self.libraries, self.profiles)
+
+    @cached_property
+    def recalls(self) -> RecallService:
+        return RecallService(self.runtime, self.libraries)
 
     @cached_property
     def profiles(self) -> ProfileService:

@@ -1,4 +1,4 @@
-"""Commands on memories: add, memories, status-change, search, libraries."""
+"""Commands on memories: add, memories, status-change, libraries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from memcore.cli.output import (
     table,
 )
 from memcore.models import Actor, MemoryType, Scope, Status
-from memcore.plain import plain
 from memcore.services.memories import Filter
 
 
@@ -48,11 +47,6 @@ def register(commands: Any) -> None:
     change.add_argument("memory_id")
     change.add_argument("status", choices=["active", "archived", "suppressed"])
     change.add_argument("--user", help="act as this user; without it, as the operator")
-
-    search = command(commands, "search", _search, "Recall memories, with the reason for each.")
-    search.add_argument("query")
-    subject_arguments(search)
-    search.add_argument("-k", type=int)
 
 
 def actor_of(user: str | None) -> Actor:
@@ -145,38 +139,4 @@ def _status(arguments: argparse.Namespace) -> int:
         document({"memory": memory, "batch_id": changed.batch_id})
     else:
         print(f"{memory.id} is {memory.status} now")
-    return 0
-
-
-def _search(arguments: argparse.Namespace) -> int:
-    with opened() as core:
-        result = core.memories.search_memories(
-            arguments.query, subject=subject_of(core, arguments), k=arguments.k
-        )
-    if arguments.json:
-        document(
-            {
-                "query": result.query,
-                "hits": result.hits,
-                "dropped": [{**plain(d), "memory_id": d.memory.id} for d in result.dropped],
-                "stages": result.stages,
-                "timings": result.timings,
-                "notice": result.notice,
-            }
-        )
-    else:
-        table(
-            ("score", "terms", "type", "scope", "content"),
-            (
-                (
-                    hit.score,
-                    " + ".join(f"{t.name} {t.contribution:.3f}" for t in hit.terms),
-                    hit.memory.memory_type,
-                    hit.memory.scope,
-                    hit.memory.content,
-                )
-                for hit in result.hits
-            ),
-        )
-        print(f"{len(result.hits)} hits, {len(result.dropped)} dropped")
     return 0

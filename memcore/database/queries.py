@@ -8,6 +8,7 @@ moment ago no longer opens anything.
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -56,6 +57,23 @@ def visible(actor: Actor) -> ColumnElement[bool]:
             ),
         ),
     )
+
+
+def is_uuid(value: str) -> bool:
+    """Whether `value` may stand where a memory's, library's or agent's id does."""
+    try:
+        uuid.UUID(value)
+    except ValueError:
+        return False
+    return True
+
+
+def may_see(connection: Connection, actor: Actor, memory_id: str) -> bool:
+    """Whether there is such a memory and `actor` may see it."""
+    if not is_uuid(memory_id):
+        return False
+    found = select(MemoryRow.id).where(MemoryRow.id == memory_id, visible(actor))
+    return connection.scalar(found) is not None
 
 
 def in_scope(subject: Subject) -> ColumnElement[bool]:

@@ -7,7 +7,7 @@ what was deleted or erased since is in no log, and a replay needs no I/O of its 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import ColumnElement, Connection, select
 
 from memcore.database import queries
 from memcore.database.tables import MemoryRow, RecallRow
+from memcore.explanations import LoggedRecall
 from memcore.models import (
     Candidate,
     Memory,
@@ -43,26 +44,6 @@ VALUES (%(library)s, %(agent)s, %(user)s, %(project)s, %(session)s, %(query)s,
     %(candidates)s, %(settings)s, %(hits)s, %(timings)s)
 RETURNING id
 """  # noqa: S608
-
-
-@dataclass(frozen=True, slots=True)
-class Recalled:
-    """One logged recall."""
-
-    id: int
-    at: datetime
-    subject: Subject
-    query: str
-    mode: str
-    candidates: tuple[Candidate, ...]
-    """The facts as they were then. A memory that is gone since has no text and the status
-    suppressed."""
-    ranking: RankingSettings
-    hits: tuple[str, ...]
-    """Memory ids, best first."""
-    timings: Mapping[str, float]
-    gone: frozenset[str]
-    """Candidates whose memory does not exist any more, or may not be seen."""
 
 
 def used(
@@ -105,7 +86,7 @@ def read(
     user_id: str | None = None,
     agent_id: str | None = None,
     recall_id: int | None = None,
-) -> list[Recalled]:
+) -> list[LoggedRecall]:
     """The newest logged recalls of a library, newest first. `visible` is the predicate for the
     memories whose texts may be shown."""
     log = RecallRow.__table__
@@ -127,12 +108,12 @@ def read(
             select(*queries.MEMORY_COLUMNS).where(MemoryRow.id.in_(ids), visible)
         )
         known = {memory.id: memory for memory in map(queries.memory_from, found)}
-    return [_recalled(row, known) for row in rows]
+    return [_logged(row, known) for row in rows]
 
 
-def _recalled(row: Any, known: Mapping[str, Memory]) -> Recalled:
+def _logged(row: Any, known: Mapping[str, Memory]) -> LoggedRecall:
     names = RankingSettings.__dataclass_fields__
-    return Recalled(
+    return LoggedRecall(
         id=row.id,
         at=row.at,
         subject=Subject(

@@ -21,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
+from memcore.explanations import Comparison, LoggedRecall, Move, Replayed
 from memcore.models import Candidate, Dropped, Hit, Ranking, Scope, ScoreTerm
 from memcore.rules import injection, lexical
 from memcore.settings import RankingSettings
@@ -103,6 +104,26 @@ def in_order(
     scored.sort(key=lambda s: s[0].memory.id)
     scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp()))
     return scored
+
+
+def compare(before: Sequence[str], after: Sequence[str]) -> Comparison:
+    """Two orders of hits (memory ids, best first) beside each other."""
+    then = {memory_id: place for place, memory_id in enumerate(before, 1)}
+    now = {memory_id: place for place, memory_id in enumerate(after, 1)}
+    lost = tuple(memory_id for memory_id in before if memory_id not in now)
+    moves = tuple(Move(i, then.get(i), now.get(i)) for i in (*after, *lost))
+    return Comparison(moves, tuple(i for i in after if i not in then), lost)
+
+
+def replay(recalls: Iterable[LoggedRecall], settings: RankingSettings) -> tuple[Replayed, ...]:
+    """Logged recalls ranked under `settings`, each beside what the agent got.
+    Recency counts from the moment of the recall."""
+    out = []
+    for recall in recalls:
+        ranked = rank(recall.candidates, settings, now=recall.at)
+        after = [hit.memory.id for hit in ranked.hits]
+        out.append(Replayed(recall, ranked, compare(recall.hits, after)))
+    return tuple(out)
 
 
 def similarity(candidate: Candidate, settings: RankingSettings) -> float:

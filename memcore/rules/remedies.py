@@ -13,7 +13,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from memcore.models import Candidate, Change
+from memcore.explanations import Change
+from memcore.models import Candidate
 from memcore.rules.ranking import rank
 from memcore.settings import SPECS, RankingSettings
 

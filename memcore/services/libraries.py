@@ -85,7 +85,7 @@ class LibraryService:
             if known and time.monotonic() - known[0] < _FRESH_SECONDS:
                 return known[1]
         matches = LibraryRow.name == library_id
-        if _is_uuid(library_id):
+        if queries.is_uuid(library_id):
             matches = matches | (LibraryRow.id == library_id)
         with self._runtime.engine.connect() as connection:
             row = connection.execute(
@@ -174,7 +174,7 @@ class LibraryService:
     def agent(self, agent_id: str) -> Agent:
         """By id or name. Raises NotFound."""
         matches = AgentRow.name == agent_id
-        if _is_uuid(agent_id):
+        if queries.is_uuid(agent_id):
             matches = matches | (AgentRow.id == agent_id)
         with self._runtime.engine.connect() as connection:
             row = connection.execute(select(*_AGENT_COLUMNS).where(matches)).first()
@@ -189,13 +189,3 @@ class LibraryService:
             query = query.where(AgentRow.library_id == self.get(library_id).id)
         with self._runtime.engine.connect() as connection:
             return [Agent(**row._mapping) for row in connection.execute(query)]
-
-
-def _is_uuid(value: str) -> bool:
-    import uuid
-
-    try:
-        uuid.UUID(value)
-    except ValueError:
-        return False
-    return True

@@ -12,7 +12,8 @@ from sqlalchemy import text
 
 from memcore.core import Core
 from memcore.errors import NotFound
-from memcore.models import Actor, Library, Subject, WhyNot
+from memcore.explanations import WhyNot
+from memcore.models import Actor, Library, Subject
 from tests.services.test_recall import put
 
 OPERATOR = Actor("op", operator=True)

@@ -7,7 +7,6 @@ and to operators only, because a memory's readers were not in the room.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -128,7 +127,7 @@ class Changes:
             m = MessageRow
             here = m.conversation_id == conversation.id
             at = None
-            if memory.source_message_id and _is_uuid(memory.source_message_id):
+            if memory.source_message_id and queries.is_uuid(memory.source_message_id):
                 at = connection.scalar(select(m.seq).where(here, m.id == memory.source_message_id))
             if at is None:
                 last = connection.scalar(select(func.max(m.seq)).where(here)) or 0
@@ -147,7 +146,7 @@ class Changes:
         return Origin(conversation.id, conversation.title, turns)
 
     def _seen(self, memory_id: str, actor: Actor) -> Memory:
-        if _is_uuid(memory_id):
+        if queries.is_uuid(memory_id):
             query = select(*queries.MEMORY_COLUMNS).where(
                 MemoryRow.id == memory_id, queries.visible(actor)
             )
@@ -168,11 +167,3 @@ def _change(row: Any) -> Change:
     return Change(
         row.at, row.actor, row.action, fields, str(row.batch_id), row.undone_by is not None
     )
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        uuid.UUID(value)
-    except ValueError:
-        return False
-    return True

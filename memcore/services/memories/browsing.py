@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -222,13 +221,5 @@ def conditions(filter: Filter) -> list[ColumnElement[bool]]:
     if filter.expired:
         out.append(~queries.unexpired())
     if filter.ids:
-        out.append(m.id.in_([i for i in filter.ids if _is_uuid(i)]))
+        out.append(m.id.in_([i for i in filter.ids if queries.is_uuid(i)]))
     return out
-
-
-def _is_uuid(value: str) -> bool:
-    try:
-        uuid.UUID(value)
-    except ValueError:
-        return False
-    return True

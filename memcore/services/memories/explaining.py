@@ -15,9 +15,9 @@ from sqlalchemy import and_, select
 
 from memcore.database import queries
 from memcore.database.tables import EmbeddingRow, MemoryRow
+from memcore.explanations import Change, WhyNot
 from memcore.models import (
     Actor,
-    Change,
     Check,
     Library,
     Memory,
@@ -26,7 +26,6 @@ from memcore.models import (
     Status,
     Subject,
     Visibility,
-    WhyNot,
 )
 from memcore.rules import ranking
 from memcore.rules.remedies import remedies
