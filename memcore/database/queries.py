@@ -162,8 +162,12 @@ def count_recallable(
 
 def keywords(title: str, content: str) -> dict[str, Any]:
     """The value of `MemoryRow.keywords` for a memory of these texts."""
-    terms = lexical.index_terms(f"{title}\n{content}" if title else content)
-    return {"keywords": func.array_to_tsvector(list(terms))}
+    return {"keywords": func.array_to_tsvector(keyword_terms(title, content))}
+
+
+def keyword_terms(title: str, content: str) -> list[str]:
+    """The terms a memory of these texts is found by."""
+    return list(lexical.index_terms(f"{title}\n{content}" if title else content))
 
 
 def memory_from(row: Row[Any] | Mapping[str, Any]) -> Memory:

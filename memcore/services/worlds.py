@@ -17,12 +17,11 @@ import numpy as np
 from sqlalchemy import Connection, Table, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from memcore.database import queries, records
+from memcore.database import bulk, queries, records
 from memcore.database.tables import (
     AgentRow,
     ConversationRow,
     DecisionRow,
-    EmbeddingRow,
     HistoryRow,
     LibraryRow,
     MemoryRow,
@@ -250,30 +249,15 @@ class WorldService:
         vectors: Mapping[str, Vectors],
         collections: Mapping[str, int],
     ) -> None:
+        by_library: dict[str, list[Memory]] = {}
         for memory in world.memories:
-            # One statement each: the keyword value is an SQL expression of its own.
-            connection.execute(insert(MemoryRow).values(_memory(memory)))
-        for memory in world.memories:
-            if memory.superseded_by:
-                connection.execute(
-                    update(MemoryRow)
-                    .where(MemoryRow.id == memory.id)
-                    .values(superseded_by=memory.superseded_by)
-                )
-        _many(connection, EmbeddingRow, [
-            {"collection_id": collections[m.library_id], "memory_id": m.id,
-             "content_hash": m.content_hash,
-             "embedding": np.ascontiguousarray(vectors[m.id], dtype=np.float32)}
-            for m in world.memories
-        ])  # fmt: skip
-
-
-def _memory(memory: Memory) -> dict[str, Any]:
-    return {
-        **asdict(replace(memory, superseded_by=None, vector_id=memory.id)),
-        "tags": list(memory.tags),
-        **queries.keywords(memory.title, memory.content),
-    }
+            by_library.setdefault(memory.library_id, []).append(
+                replace(memory, vector_id=memory.id)
+            )
+        bulk.insert_memories(connection, [m for group in by_library.values() for m in group])
+        for library_id, group in by_library.items():
+            matrix = np.array([vectors[m.id] for m in group], dtype=np.float32)
+            bulk.copy_vectors(connection, collections[library_id], group, matrix)
 
 
 def _many(connection: Connection, row: Any, values: list[dict[str, Any]]) -> None:
