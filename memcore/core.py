@@ -30,6 +30,7 @@ from memcore.services.people import PeopleService
 from memcore.services.profiles import ProfileService
 from memcore.services.recalls import RecallService
 from memcore.services.runtime import Runtime
+from memcore.services.transfer import TransferService
 from memcore.services.worlds import WorldService
 from memcore.vectors import VectorStore
 
@@ -134,6 +135,10 @@ class Core:
     @cached_property
     def history(self) -> HistoryService:
         return HistoryService(self.runtime)
+
+    @cached_property
+    def transfer(self) -> TransferService:
+        return TransferService(self.memories)
 
     @cached_property
     def worlds(self) -> WorldService:

@@ -62,8 +62,10 @@ def retry() -> None:
     reads.forget()
 
 
+SHARED = HERE / "shared"
 # A Material icon would be fetched from the network; this one is ours.
-st.set_page_config(layout="wide", page_icon=str(HERE / "shared" / "icon.svg"), page_title="memcore")
+st.set_page_config(layout="wide", page_icon=str(SHARED / "icon.svg"), page_title="memcore")
+st.logo(str(SHARED / "logo.svg"), icon_image=str(SHARED / "icon.svg"), size="large")
 
 entries: dict[str, Entry] = {}
 pages: dict[str, list[st.Page]] = {}

@@ -137,7 +137,13 @@ def world(
             for p in people["projects"]
         },
         libraries=tuple(
-            WorldLibrary(identity("library", x["key"]), x["name"], x["description"], x["settings"])
+            WorldLibrary(
+                identity("library", x["key"]),
+                x["name"],
+                x["description"],
+                x["settings"],
+                moment(now, x["day"], "09:00"),
+            )
             for x in people["libraries"]
         ),
         agents=tuple(

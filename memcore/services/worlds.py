@@ -43,6 +43,7 @@ class WorldLibrary:
     name: str
     description: str
     overrides: Mapping[str, Any]
+    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +221,7 @@ class WorldService:
             insert(LibraryRow).values(
                 id=library.id, name=library.name, description=library.description,
                 embedder=embedder, dimensions=dimensions, overrides=dict(library.overrides),
+                created_at=library.created_at,
             )
         )  # fmt: skip
         collection = queries.create_collection(connection, library.id, embedder, dimensions)

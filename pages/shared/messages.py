@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import datetime
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from memcore.errors import Conflict, MemcoreError, PermissionDenied
 from memcore.models import Library, MemoryType, Scope, Status, Visibility
+from memcore.services.history import Glance
+from memcore.text import shorten
+from pages.shared import present
 
 STATUS = {
     Status.ACTIVE: ("green", "check_circle"),
@@ -81,6 +85,18 @@ def verdict_badge(passed: bool, *, yes: str = "passed", no: str = "failed") -> s
     return (
         f":green-badge[:material/check: {yes}]" if passed else f":red-badge[:material/close: {no}]"
     )
+
+
+def outcome_badge(good: bool, words: str) -> str:
+    """How a draft or a recall ended, in colour, icon and word."""
+    color, icon = ("green", "check") if good else ("orange", "block")
+    return f":{color}-badge[:material/{icon}: {plain(words)}]"
+
+
+def line(glance: Glance, badge: str, now: datetime) -> None:
+    """One line of a log: how it ended, the text, who and how long ago."""
+    who = " · ".join(filter(None, (glance.user_id, glance.agent, present.ago(glance.at, now))))
+    st.markdown(f"{badge} {plain(shorten(glance.text, 90))}  \n:gray[:small[{plain(who)}]]")
 
 
 # ---- failures -----------------------------------------------------------------------------------
@@ -159,23 +175,39 @@ def _dismiss(change_id: str) -> None:
     st.session_state["frame_undo"] = kept
 
 
+def failures() -> None:
+    """Draw, once, what callbacks could not do. The frame does; a dialog does at its top."""
+    for notice in st.session_state.pop("frame_notices", []):
+        lines = [f"- {plain(line)}" for line in notice.get("lines", [])]
+        body = "\n".join(lines) if lines else plain(notice["body"])
+        if notice["hint"]:
+            body += f"\n\n:material/arrow_forward: {plain(notice['hint'])}"
+        draw = st.warning if lines else st.error
+        draw(body, title=plain(notice["title"]), icon=":material/error:")
+
+
 def notices() -> None:
     """Draw what callbacks left: failures once, undo offers until used. The frame calls this."""
-    for notice in st.session_state.pop("frame_notices", []):
-        lines = [plain(notice["body"])] if notice["body"] else []
-        lines += [f"- {plain(line)}" for line in notice.get("lines", [])]
-        if notice["hint"]:
-            lines.append(f":material/arrow_forward: {plain(notice['hint'])}")
-        draw = st.warning if notice.get("lines") else st.error
-        draw("\n\n".join(lines) if not notice.get("lines") else "\n".join(lines),
-             title=plain(notice["title"]), icon=":material/error:")  # fmt: skip
+    failures()
     for offer in st.session_state.get("frame_undo", [])[-_UNDO_SHOWN:]:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small", border=True):
-            st.markdown(f":material/check_circle: {plain(offer['text'])}", width="stretch")
-            st.button("Undo", key=f"frame_undo_{offer['id']}", icon=":material/undo:",
-                      on_click=_undo, args=(offer["id"],))  # fmt: skip
-            st.button("Dismiss", key=f"frame_dismiss_{offer['id']}", type="tertiary",
-                      on_click=_dismiss, args=(offer["id"],))  # fmt: skip
+        with st.container(
+            horizontal=True, vertical_alignment="center", gap="small", key=f"frame_{offer['id']}"
+        ):
+            st.markdown(f":green[:material/check_circle:] {plain(offer['text'])}", width="content")
+            st.button(
+                "Undo",
+                key=f"frame_undo_{offer['id']}",
+                icon=":material/undo:",
+                on_click=_undo,
+                args=(offer["id"],),
+            )
+            st.button(
+                "Dismiss",
+                key=f"frame_dismiss_{offer['id']}",
+                type="tertiary",
+                on_click=_dismiss,
+                args=(offer["id"],),
+            )
 
 
 # ---- the three empty states ---------------------------------------------------------------------

@@ -7,7 +7,7 @@ carry meaning (status, score terms) are middle tones legible on both.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, tzinfo
+from datetime import date, datetime, timedelta, tzinfo
 from typing import Any
 
 import pandas as pd
@@ -16,6 +16,7 @@ import streamlit as st
 
 from memcore.models import Memory, Status
 from memcore.rules.aggregation import Statement, field_text
+from memcore.services.history import Figures
 from memcore.text import shorten
 
 PLOTLY = {"displayModeBar": False, "scrollZoom": False}
@@ -121,21 +122,22 @@ def memories(rows: Sequence[Memory], zone: tzinfo) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def memory_columns(zone: tzinfo) -> dict[str, Any]:
+def memory_columns(zone: tzinfo, *, content_width: int = 340) -> dict[str, Any]:
+    """`content_width` in pixels; the table stretches the last column, never this one."""
     label = zone_label(zone)
     return {
-        "content": st.column_config.TextColumn("Memory", width="large"),
-        "type": st.column_config.MultiselectColumn("Type", width="small", color="auto"),
+        "content": st.column_config.TextColumn("Memory", width=content_width),
+        "type": st.column_config.MultiselectColumn("Type", width=112),
         "status": status_column(),
-        "scope": st.column_config.TextColumn("Scope", width="medium"),
+        "scope": st.column_config.TextColumn("Scope", width=140),
         "confidence": st.column_config.ProgressColumn(
-            "Confidence", min_value=0, max_value=1, format="%.2f", width="small"
+            "Confidence", min_value=0, max_value=1, format="%.2f", width=110
         ),
         "created": st.column_config.DatetimeColumn(
-            f"Created ({label})", format="YYYY-MM-DD HH:mm", width="small"
+            f"Created ({label})", format="YYYY-MM-DD HH:mm", width=140
         ),
         "last_used": st.column_config.DatetimeColumn(
-            f"Last recalled ({label})", format="YYYY-MM-DD HH:mm", width="small"
+            f"Last recalled ({label})", format="YYYY-MM-DD HH:mm", width=140
         ),
         "tags": st.column_config.ListColumn("Tags", width="medium"),
     }
@@ -165,7 +167,7 @@ def status_column() -> Any:
     """The status as a coloured word."""
     return st.column_config.MultiselectColumn(
         "Status",
-        width="small",
+        width=104,
         options=[str(s) for s in Status],
         color=["green", "gray", "orange", "violet"],
     )
@@ -189,4 +191,36 @@ def figure(*, height: int = 320, legend: bool = True) -> go.Figure:
     )
     fig.update_xaxes(zeroline=False, title=None, automargin=True)
     fig.update_yaxes(zeroline=False, title=None, automargin=True)
+    return fig
+
+
+def per_day(figures: Figures, today: date) -> go.Figure:
+    """Memories stored on each day of the window, days without any included."""
+    days = [today - timedelta(days=n) for n in range(figures.window_days, -1, -1)]
+    fig = figure(height=240, legend=False)
+    fig.add_bar(
+        x=days,
+        y=[figures.stored_by_day.get(day, 0) for day in days],
+        hovertemplate="%{x|%d %b}: %{y} stored<extra></extra>",
+    )
+    fig.update_xaxes(tickformat="%d %b", showgrid=False)
+    fig.update_yaxes(tickformat=",d", rangemode="tozero", nticks=5)
+    return fig
+
+
+def by_type(figures: Figures) -> go.Figure:
+    """Active memories of each type, most frequent on top, each bar with its number."""
+    order = sorted(figures.types.items(), key=lambda item: item[1])
+    fig = figure(height=240, legend=False)
+    fig.add_bar(
+        x=[n for _, n in order],
+        y=[t.replace("_", " ") for t, _ in order],
+        text=[f"{n:,}" for _, n in order],
+        textposition="outside",
+        cliponaxis=False,
+        orientation="h",
+        hovertemplate="%{y}: %{x}<extra></extra>",
+    )
+    fig.update_xaxes(visible=False)
+    fig.update_yaxes(showgrid=False, ticksuffix="  ")
     return fig

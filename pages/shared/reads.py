@@ -8,11 +8,17 @@ stale. `ttl` and `max_entries` bound memory. A write through the console calls `
 
 from __future__ import annotations
 
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
 import streamlit as st
 
-from memcore.models import Actor, Library
+from memcore.models import Actor, Agent, Library, Memory
 from memcore.rules.aggregation import Profile
+from memcore.services.history import Change, Figures, Glance, Links, Origin
+from memcore.services.memories import Facets, Filter, Page
 from memcore.services.profiles import Kind
+from memcore.services.transfer import Form
 from pages.shared import session
 
 SHORT = 3
@@ -55,3 +61,82 @@ def profile(actor: Actor, library_id: str, kind: Kind, subject_id: str) -> Profi
     """One profile as the actor may see it."""
     profiles = session.service().profiles
     return profiles.get(kind, subject_id, library_id=library_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def projects() -> list[str]:
+    """Ids of all projects, for forms. Ids are not secret; what is in them is."""
+    return session.service().people.projects()
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def agents(actor: Actor, library_id: str | None = None) -> list[Agent]:
+    """Agents bound to the library, or all, by name."""
+    return session.service().libraries.agents(library_id)
+
+
+# ---- memories -----------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
+def page(actor: Actor, filter: Filter, sort: str, limit: int, offset: int) -> Page:
+    """One page of memories and the total."""
+    return session.service().memories.browse(
+        filter, actor=actor, sort=sort, limit=limit, offset=offset
+    )
+
+
+@st.cache_data(ttl=SHORT, max_entries=100, show_spinner=False)
+def facets(actor: Actor, filter: Filter) -> Facets:
+    """What there is to filter by, with counts."""
+    return session.service().memories.facets(filter, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
+def memory(actor: Actor, memory_id: str) -> Memory:
+    return session.service().memories.get(memory_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
+def changes(actor: Actor, memory_id: str) -> list[Change]:
+    """The memory's history, newest first."""
+    return session.service().history.of_memory(memory_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
+def links(actor: Actor, memory_id: str) -> Links:
+    """What it replaced and what replaced it."""
+    return session.service().history.links(memory_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=200, show_spinner=False)
+def origin(actor: Actor, memory_id: str) -> Origin | None:
+    """The conversation it came from, where the actor may read it."""
+    return session.service().history.origin(memory_id, actor=actor)
+
+
+@st.cache_data(ttl=60, max_entries=3, show_spinner="Writing the file…")
+def export(actor: Actor, filter: Filter, form: Form) -> tuple[bytes, int]:
+    """The file's bytes and its number of memories."""
+    lines = list(session.service().transfer.export(filter, actor=actor, form=form))
+    return "".join(lines).encode("utf-8"), len(lines) - (form == "csv")
+
+
+# ---- overview -----------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def figures(actor: Actor, library_id: str, zone: str, now: datetime) -> Figures:
+    """Counts of a library. `zone`: name of the viewer's; `now`: to the minute, so that it is
+    counted at most once a minute and after each write."""
+    return session.service().history.figures(library_id, actor=actor, zone=ZoneInfo(zone), now=now)
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def latest_decisions(actor: Actor, library_id: str, limit: int = 8) -> list[Glance]:
+    return session.service().history.latest_decisions(library_id, actor=actor, limit=limit)
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def latest_recalls(actor: Actor, library_id: str, limit: int = 8) -> list[Glance]:
+    return session.service().history.latest_recalls(library_id, actor=actor, limit=limit)

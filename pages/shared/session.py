@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, tzinfo
+from pathlib import Path
 from zoneinfo import ZoneInfo
 
 import streamlit as st
@@ -77,4 +78,6 @@ def link(page: str, label: str, *, icon: str | None = None, **params: str | list
         if key in st.query_params:
             kept[key] = st.query_params[key]
     query: Mapping[str, str | list[str]] = {**kept, **params}
+    if not (Path(__file__).parents[1] / f"{page}.py").exists():
+        return  # an installation may leave pages out; the frame lists what is there
     st.page_link(f"{page}.py", label=label, icon=icon, query_params=dict(query))

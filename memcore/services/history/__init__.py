@@ -4,10 +4,10 @@ figures. One class, one module per kind of record."""
 from __future__ import annotations
 
 from memcore.services.history.activity import Activity, Figures, Glance
-from memcore.services.history.changes import Change, Changes, Links
+from memcore.services.history.changes import Change, Changes, Links, Origin, Turn
 from memcore.services.runtime import Runtime
 
-__all__ = ["Change", "Figures", "Glance", "HistoryService", "Links"]
+__all__ = ["Change", "Figures", "Glance", "HistoryService", "Links", "Origin", "Turn"]
 
 
 class HistoryService(Changes, Activity):
