@@ -77,7 +77,7 @@ with gate.container(border=True, height="stretch"):
             names = sorted(figures.blocked.items(), key=lambda x: -x[1])
             st.markdown("  \n".join(f"{n:,} :red-badge[{messages.words(b)}]" for b, n in names)
                         or "nothing")  # fmt: skip
-        for line in reads.latest_decisions(actor, library.id, 6):
+        for line in reads.latest_decisions(actor, library.id, 5):
             passed = line.outcome in ("stored", "update")
             said = line.outcome if not line.reason else f"{line.outcome}: {line.reason}"
             messages.line(line, messages.outcome_badge(passed, said), session.now())
@@ -92,7 +92,7 @@ with recall.container(border=True, height="stretch"):
         share.caption(f"{figures.recalls_with_hits:,} of {figures.recalls:,} recalls")
         if figures.recall_ms is not None:
             speed.metric("Median time", f"{figures.recall_ms:.0f} ms")
-        for line in reads.latest_recalls(actor, library.id, 6):
+        for line in reads.latest_recalls(actor, library.id, 5):
             hits = present.count(int(line.outcome), "hit")
             messages.line(line, messages.outcome_badge(int(line.outcome) > 0, hits), session.now())
         session.link("search", "Search it yourself", icon=":material/arrow_forward:")

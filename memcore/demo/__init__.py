@@ -12,8 +12,8 @@ because making them would take half a minute; other embedders make them live.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ import numpy as np
 from memcore.demo import story
 from memcore.demo.judging import Judge
 from memcore.embeddings import Embedder, Vectors, calibrated_for, open_embedder
+from memcore.models import SearchResult, Subject
+from memcore.rules import ranking
 from memcore.settings import GateSettings, resolve
 
 if TYPE_CHECKING:
@@ -77,6 +79,7 @@ def load(
         dimensions=opened.dimensions,
     )
     core.libraries.forget()
+    core.worlds.recalled(list(_recalls(core, now)))
     return Loaded(first, len(memories), False)
 
 
@@ -85,6 +88,23 @@ def remove(core: Core) -> int:
     gone = core.worlds.remove(story.world(datetime.now(UTC), (), ()))
     core.libraries.forget()
     return gone
+
+
+def _recalls(core: Core, now: datetime) -> Iterator[tuple[Subject, SearchResult, datetime]]:
+    """What the agents asked, oldest first, answered by what was remembered at that moment."""
+    asked = sorted(story.lines("queries.jsonl"), key=lambda q: (q["day"], q["time"]))
+    for item in asked:
+        at = story.moment(now, item["day"], item["time"])
+        subject = story.subject(item)
+        found = core.memories.recall(item["query"], subject=subject)
+        then = tuple(c for c in found.candidates if c.memory.created_at < at)
+        ranked = ranking.rank(then, found.ranking, now=at)
+        yield (
+            subject,
+            replace(found, candidates=then, hits=ranked.hits, dropped=ranked.dropped,
+                    stages={"searched": len(then), **ranked.stages}),
+            at,
+        )  # fmt: skip
 
 
 def _gate(core: Core, overrides: dict[str, Any], embedder: Embedder) -> GateSettings:

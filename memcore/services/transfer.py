@@ -12,8 +12,8 @@ from datetime import datetime
 from typing import Literal
 
 from memcore.models import Actor, Memory
+from memcore.plain import plain
 from memcore.services.memories import Filter, MemoryService
-from memcore.services.memories.images import image
 
 Form = Literal["jsonl", "csv"]
 
@@ -54,11 +54,11 @@ def file_name(library: str, form: Form, moment: datetime) -> str:
 
 
 def _json_line(memory: Memory) -> str:
-    return json.dumps(image(memory), ensure_ascii=False) + "\n"
+    return json.dumps(plain(memory), ensure_ascii=False) + "\n"
 
 
 def _cells(memory: Memory) -> tuple[str, ...]:
-    fields = image(memory)
+    fields = plain(memory)
     out = []
     for name in _COLUMNS:
         value = fields[name]

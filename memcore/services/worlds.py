@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Table, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from memcore.database import bulk, queries, records
+from memcore.database import bulk, queries, recall_log, records
 from memcore.database.tables import (
     AgentRow,
     ConversationRow,
@@ -28,11 +28,12 @@ from memcore.database.tables import (
     MessageRow,
     ProjectMemberRow,
     ProjectRow,
+    RecallRow,
     UserRow,
 )
 from memcore.embeddings import Vectors
 from memcore.errors import Conflict
-from memcore.models import Draft, Facts, Memory, Role, Verdict
+from memcore.models import Draft, Facts, Memory, Role, SearchResult, Subject, Verdict
 from memcore.services.runtime import Runtime
 from memcore.settings import GateSettings
 
@@ -196,6 +197,20 @@ class WorldService:
                 )
             )
         return gone
+
+    def recalled(self, recalls: Sequence[tuple[Subject, SearchResult, datetime]]) -> None:
+        """Keep recalls that happened at those moments, oldest first: in the log, and in the
+        counters of their hits. Memories younger than a recall must not be in it."""
+        with self._runtime.engine.begin() as connection:
+            for subject, result, at in recalls:
+                before = [h.memory for h in result.hits]
+                recall_id = recall_log.used(connection, result, subject, logged=True)
+                connection.execute(update(RecallRow).where(RecallRow.id == recall_id).values(at=at))
+                for memory in before:
+                    used = max(filter(None, (memory.last_used_at, at)))
+                    connection.execute(
+                        update(MemoryRow).where(MemoryRow.id == memory.id).values(last_used_at=used)
+                    )
 
     # ---- parts
 

@@ -96,7 +96,7 @@ def outcome_badge(good: bool, words: str) -> str:
 def line(glance: Glance, badge: str, now: datetime) -> None:
     """One line of a log: how it ended, the text, who and how long ago."""
     who = " · ".join(filter(None, (glance.user_id, glance.agent, present.ago(glance.at, now))))
-    st.markdown(f"{badge} {plain(shorten(glance.text, 90))}  \n:gray[:small[{plain(who)}]]")
+    st.markdown(f"{badge} {plain(shorten(glance.text, 64))}  \n:gray[:small[{plain(who)}]]")
 
 
 # ---- failures -----------------------------------------------------------------------------------

@@ -22,6 +22,9 @@ from memcore.text import shorten
 PLOTLY = {"displayModeBar": False, "scrollZoom": False}
 """`config=` for charts people read; leave it out where they lasso or zoom."""
 
+COLORWAY = ("#5A5DE8", "#14A594", "#E0962B", "#D4548E", "#4598DB", "#8E9C3C", "#9A6FE0", "#8A92A6")
+"""Middle tones, told apart by people with any colour vision, legible on light and dark."""
+
 STATUS_COLORS = {
     Status.ACTIVE: "#2E9E6B",
     Status.ARCHIVED: "#8A92A6",
@@ -181,6 +184,7 @@ def figure(*, height: int = 320, legend: bool = True) -> go.Figure:
     fig = go.Figure()
     fig.update_layout(
         height=height,
+        colorway=COLORWAY,
         margin={"l": 8, "r": 8, "t": 36 if legend else 8, "b": 8},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
