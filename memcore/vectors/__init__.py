@@ -6,9 +6,10 @@ higher is nearer, the same in every backend.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,7 +66,27 @@ class VectorStore(Protocol):
 
     def count(self, where: Where | None = None) -> int: ...
 
+    def ids(self) -> set[str]:
+        """Of every vector it holds; for finding orphans."""
+        ...
+
+    def drop(self) -> None:
+        """Remove the collection with all its vectors."""
+        ...
+
     def close(self) -> None: ...
+
+
+def place(scope: Scope, scope_id: str) -> str:
+    """A scope and its id as the one field that stores outside the database filter by: 40 hex
+    digits. So no id can break out of a filter, none is too long, and no user's name leaves."""
+    named = f"{scope.value}:{scope_id}".encode("utf-8", "replace")
+    return hashlib.sha256(named).hexdigest()[:40]
+
+
+def nearest_first(matches: Iterable[Match], k: int) -> list[Match]:
+    """At most `k`, nearest first, ties by id."""
+    return sorted(matches, key=lambda match: (-match.similarity, match.id))[: max(k, 0)]
 
 
 def checked(vectors: Vectors, dimensions: int) -> Vectors:
@@ -84,3 +105,10 @@ def checked(vectors: Vectors, dimensions: int) -> Vectors:
     if len(array) and not float(np.linalg.norm(array, axis=1).min()) >= SMALLEST_NORM:
         raise InvalidVector("A vector has no length, so its direction means nothing.")
     return array
+
+
+def as_array(value: Any) -> Vectors:
+    """A vector as the driver gives it (its own type, an array or a list) as float32."""
+    if hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    return np.asarray(value, dtype=np.float32)

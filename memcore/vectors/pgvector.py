@@ -1,24 +1,28 @@
 """pgvector in the database that holds the rows: row and vector commit together.
 
 Similarity is 1 - `<=>`. Scans are exact within the filter: one scope holds tens to thousands of
-rows, where an exact scan is faster than an index and misses nothing.
+rows, where an exact scan is faster than an index and misses nothing. Scope and status are the
+row's own, so they are never out of date.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from sqlalchemy import Connection, Engine, and_, delete, func, or_, select, text
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, Engine, and_, delete, false, func, or_, select, text
+from sqlalchemy.exc import DBAPIError
 
+from memcore.database import queries
 from memcore.database.tables import EmbeddingRow, MemoryRow
 from memcore.embeddings import Vectors
-from memcore.vectors import Match, Record, Where, checked
+from memcore.errors import StoreError
+from memcore.vectors import Match, Record, Where, as_array, checked
 
 
 class PgVectorStore:
-    """One collection of `embeddings`."""
+    """One collection of `embeddings`. The engine stays its owner's: `close` leaves it open."""
 
     def __init__(self, engine: Engine, collection_id: int, dimensions: int) -> None:
         self._engine = engine
@@ -26,33 +30,27 @@ class PgVectorStore:
         self._dimensions = dimensions
 
     def upsert(self, records: Sequence[Record], connection: Connection | None = None) -> None:
-        """With `connection`: within the caller's transaction."""
-        if not records:
+        """With `connection`: within the caller's transaction. Each id is a memory's."""
+        rows = [
+            (
+                self._collection_id,
+                record.id,
+                record.content_hash,
+                checked(record.vector, self._dimensions)[0],
+            )
+            for record in records
+        ]
+        if not rows:
             return
-        vectors = [checked(r.vector, self._dimensions)[0] for r in records]
-        statement = insert(EmbeddingRow).values(
-            [
-                {
-                    "collection_id": self._collection_id,
-                    "memory_id": record.id,
-                    "content_hash": record.content_hash,
-                    "embedding": vector,
-                }
-                for record, vector in zip(records, vectors, strict=True)
-            ]
-        )
-        statement = statement.on_conflict_do_update(
-            index_elements=[EmbeddingRow.collection_id, EmbeddingRow.memory_id],
-            set_={
-                "embedding": statement.excluded.embedding,
-                "content_hash": statement.excluded.content_hash,
-            },
-        )
-        if connection is not None:
-            connection.execute(statement)
-            return
-        with self._engine.begin() as own:
-            own.execute(statement)
+        with self._using(connection) as own:
+            driver: Any = own.connection.driver_connection
+            with driver.cursor() as cursor:
+                cursor.executemany(
+                    "INSERT INTO embeddings (collection_id, memory_id, content_hash, embedding) "
+                    "VALUES (%s, %s, %s, %s) ON CONFLICT (collection_id, memory_id) DO UPDATE "
+                    "SET embedding = excluded.embedding, content_hash = excluded.content_hash",
+                    rows,
+                )
 
     def query(self, vector: Vectors, k: int, where: Where | None = None) -> list[Match]:
         distance = EmbeddingRow.embedding.op("<=>")(checked(vector, self._dimensions)[0])
@@ -60,9 +58,9 @@ class PgVectorStore:
             select(EmbeddingRow.memory_id, distance.label("distance"))
             .where(self._mine(where))
             .order_by(text("distance"), EmbeddingRow.memory_id)
-            .limit(k)
+            .limit(max(k, 0))
         )
-        with self._engine.connect() as connection:
+        with self._using() as connection:
             rows = connection.execute(self._joined(statement, where))
             return [Match(row.memory_id, 1 - row.distance) for row in rows]
 
@@ -70,27 +68,48 @@ class PgVectorStore:
         statement = select(EmbeddingRow.memory_id, EmbeddingRow.embedding).where(
             self._mine(None), EmbeddingRow.memory_id.in_(ids)
         )
-        with self._engine.connect() as connection:
-            return {
-                row.memory_id: row.embedding.to_numpy()
-                if hasattr(row.embedding, "to_numpy")
-                else row.embedding
-                for row in connection.execute(statement)
-            }
+        with self._using() as connection:
+            return {row.memory_id: as_array(row.embedding) for row in connection.execute(statement)}
 
     def delete(self, ids: Sequence[str]) -> None:
-        with self._engine.begin() as connection:
+        with self._using() as connection:
             connection.execute(
                 delete(EmbeddingRow).where(self._mine(None), EmbeddingRow.memory_id.in_(ids))
             )
 
     def count(self, where: Where | None = None) -> int:
         statement = select(func.count()).select_from(EmbeddingRow).where(self._mine(where))
-        with self._engine.connect() as connection:
+        with self._using() as connection:
             return connection.scalar(self._joined(statement, where)) or 0
+
+    def ids(self) -> set[str]:
+        with self._using() as connection:
+            return set(connection.scalars(select(EmbeddingRow.memory_id).where(self._mine(None))))
+
+    def drop(self) -> None:
+        with self._using() as connection:
+            queries.drop_collections(connection, [self._collection_id])
 
     def close(self) -> None:
         """The engine belongs to the core."""
+
+    @contextmanager
+    def _using(self, connection: Connection | None = None) -> Iterator[Connection]:
+        """The caller's transaction, whose trouble is the caller's, or one of its own."""
+        if connection is not None:
+            yield connection
+            return
+        import psycopg
+
+        try:
+            with self._engine.begin() as own:
+                yield own
+        except (DBAPIError, psycopg.Error) as error:
+            cause = str(getattr(error, "orig", error)).strip().splitlines()[0]
+            raise StoreError(
+                f"The vectors in the database cannot be used: {cause[:200]}",
+                hint="See Database on the Admin page.",
+            ) from error
 
     def _mine(self, where: Where | None) -> Any:
         conditions = [EmbeddingRow.collection_id == self._collection_id]
@@ -101,10 +120,11 @@ class PgVectorStore:
         if where and where.scopes is not None:
             conditions.append(
                 or_(
+                    false(),
                     *(
                         and_(MemoryRow.scope == scope, MemoryRow.scope_id == scope_id)
                         for scope, scope_id in where.scopes
-                    )
+                    ),
                 )
             )
         return and_(*conditions)
