@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -151,10 +151,16 @@ class CheckpointService:
         """The dry run: what `policy` would remove, what it frees, and what must stay and why."""
         return retention.plan(self._store(actor), policy, now=now or datetime.now(UTC))
 
-    def prune(self, plan: PrunePlan, *, actor: Actor) -> PruneReport:
+    def prune(
+        self,
+        plan: PrunePlan,
+        *,
+        actor: Actor,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> PruneReport:
         """Carry out a dry run: archive, then delete. Threads that changed since are skipped.
         Raises PermissionDenied on a read-only database."""
-        return pruning.prune(self._store(actor), self._runtime.engine, plan, actor)
+        return pruning.prune(self._store(actor), self._runtime.engine, plan, actor, progress)
 
     def archived(
         self, thread_id: str | None = None, *, actor: Actor, limit: int = 200

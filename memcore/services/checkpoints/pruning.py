@@ -8,7 +8,7 @@ leaves both, never neither. All of it is written to the history.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 
 from psycopg import sql
@@ -36,16 +36,23 @@ PART_OCTETS = 64 * 1024 * 1024
 """A thread larger than this is archived in parts."""
 
 
-def prune(store: CheckpointStore, engine: Engine, plan: PrunePlan, actor: Actor) -> PruneReport:
+def prune(
+    store: CheckpointStore,
+    engine: Engine,
+    plan: PrunePlan,
+    actor: Actor,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> PruneReport:
     """Carry out a plan. A thread that changed since, so that the plan would no longer let go what
-    it lists, is skipped with its reason. Raises PermissionDenied on a read-only database."""
+    it lists, is skipped with its reason. `progress` is told threads done and total. Raises
+    PermissionDenied on a read-only database."""
     store.need_writable()
     batch = str(uuid.uuid4())
     sums = {"threads": 0, "checkpoints": 0, "blobs": 0, "writes": 0, "octets": 0, "archived": 0}
     skipped: list[tuple[str, str]] = []
-    for planned in plan.threads:
-        if not planned.dropped:
-            continue
+    touched = [p for p in plan.threads if p.dropped]
+    for number, planned in enumerate(touched):
+        progress(number, len(touched))
         try:
             settle(store, engine, planned.thread_id)
             done = _prune_thread(store, engine, plan, planned, batch, actor)
@@ -55,6 +62,7 @@ def prune(store: CheckpointStore, engine: Engine, plan: PrunePlan, actor: Actor)
         sums["threads"] += 1
         for name, amount in done.items():
             sums[name] += amount
+    progress(len(touched), len(touched))
     return PruneReport(
         plan, batch, sums["threads"], sums["checkpoints"], sums["blobs"], sums["writes"],
         sums["octets"], sums["archived"], tuple(skipped),

@@ -56,7 +56,6 @@ def checkpoint(
 ) -> Checkpoint:
     """A checkpoint of a thread's namespace (default: the root graph), the newest one without
     `checkpoint_id`. Raises NotFound."""
-    store.need_tables()
     with store.reading() as connection:
         row = connection.execute(
             "SELECT checkpoint_id, parent_checkpoint_id, checkpoint, metadata FROM checkpoints"

@@ -6,9 +6,7 @@ can be read without LangGraph, and compared with any checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict
-from datetime import datetime
+import uuid
 from typing import Any
 
 from sqlalchemy import Engine, insert, select
@@ -16,6 +14,7 @@ from sqlalchemy import Engine, insert, select
 from memcore.database.tables import SessionStateSnapshotRow
 from memcore.errors import NotFound
 from memcore.models import Actor
+from memcore.plain import plain
 from memcore.services.checkpoints.ledger import Snapshot
 from memcore.services.checkpoints.values import Checkpoint
 from memcore.text import clean
@@ -35,10 +34,10 @@ def take(engine: Engine, checkpoint: Checkpoint, source: str, label: str, actor:
             label=clean(label)[:200],
             taken_by=actor.user_id,
             state_at=checkpoint.created_at,
-            messages=[_json(asdict(m)) for m in checkpoint.messages],
-            agent_state=_json(checkpoint.state),
-            tool_states=[_json(asdict(c)) for c in checkpoint.tool_states],
-            pending_tool_calls=[_json(asdict(c)) for c in checkpoint.pending_tool_calls],
+            messages=plain(checkpoint.messages),
+            agent_state=plain(checkpoint.state),
+            tool_states=plain(checkpoint.tool_states),
+            pending_tool_calls=plain(checkpoint.pending_tool_calls),
         )
         .returning(_TABLE)
     )
@@ -60,8 +59,6 @@ def listed(engine: Engine, thread_id: str, limit: int) -> tuple[Snapshot, ...]:
 
 def one(engine: Engine, snapshot_id: str) -> Snapshot:
     """Raises NotFound."""
-    import uuid
-
     try:
         wanted = str(uuid.UUID(snapshot_id))
     except ValueError:
@@ -88,15 +85,3 @@ def _snapshot(row: Any) -> Snapshot:
         tuple(row.tool_states),
         tuple(row.pending_tool_calls),
     )
-
-
-def _json(value: Any) -> Any:
-    """Decoded values are JSON already but for times; characters PostgreSQL refuses were made
-    visible when they were decoded."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(k): _json(v) for k, v in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_json(v) for v in value]
-    return value

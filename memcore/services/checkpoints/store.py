@@ -20,7 +20,13 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg.rows import DictRow, dict_row
 from psycopg_pool import ConnectionPool, PoolTimeout
 
-from memcore.errors import ConfigError, DatabaseError, NotFound, PermissionDenied
+from memcore.errors import (
+    ConfigError,
+    DatabaseError,
+    MemcoreError,
+    NotFound,
+    PermissionDenied,
+)
 from memcore.services.checkpoints.values import Source
 
 Conn = psycopg.Connection[DictRow]
@@ -29,7 +35,7 @@ READ_SECONDS = 30
 _WAIT_SECONDS = 5.0
 _ALIVE = {"keepalives": 1, "keepalives_idle": 60, "keepalives_interval": 10, "keepalives_count": 3}
 _UNPREPARED = ("26000", "42P05")
-_UNKNOWN_SCHEMA = ("42P01", "42703")
+_NO_TABLE, _NO_COLUMN, _TOO_SLOW, _NO_WRITES = "42P01", "42703", "57014", "25006"
 
 
 class CheckpointStore:
@@ -148,20 +154,25 @@ class CheckpointStore:
         )
 
     def need_tables(self) -> Source:
+        """Raises NotFound while LangGraph's tables are not there."""
         source = self.source()
         if not source.ready:
-            raise NotFound(
-                f"There are no LangGraph checkpoint tables in {self.where}.",
-                hint="Run an agent with the saver memcore offers, load the demo threads, or point "
-                f"{self.setting} at the database your agents write to.",
-            )
+            raise self._no_tables()
         return source
+
+    def _no_tables(self) -> NotFound:
+        return NotFound(
+            f"There are no LangGraph checkpoint tables in {self.where}.",
+            hint="Run an agent with the saver memcore offers, load the demo threads, or point "
+            f"{self.setting} at the database your agents write to.",
+        )
 
     # ---- failures --------------------------------------------------------------------------------
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Turns the driver's failures into DatabaseError with a cause and a next step."""
+        """Turns the driver's failures into DatabaseError (NotFound where LangGraph's tables are
+        missing) with a cause and a next step."""
         try:
             yield
         except PoolTimeout as error:
@@ -188,7 +199,7 @@ class CheckpointStore:
             hint=f"Check that it runs and that {self.setting} is right.",
         )
 
-    def _reason(self, error: psycopg.Error) -> DatabaseError:
+    def _reason(self, error: psycopg.Error) -> MemcoreError:
         state = error.sqlstate or ""
         if state in _UNPREPARED:
             return DatabaseError(
@@ -197,19 +208,21 @@ class CheckpointStore:
                 hint="Leave CHECKPOINT_PREPARE off (prepare_threshold=None in other clients), or "
                 "connect past the pooler.",
             )
-        if state in _UNKNOWN_SCHEMA:
+        if state == _NO_TABLE:
+            return self._no_tables()
+        if state == _NO_COLUMN:
             return DatabaseError(
                 f"The checkpoint tables in {self.where} are not those of LangGraph's saver for "
                 f"PostgreSQL: {str(error).splitlines()[0][:200]}",
                 hint="Run PostgresSaver.setup() there, or point "
                 f"{self.setting} at another database.",
             )
-        if state == "57014":
+        if state == _TOO_SLOW:
             return DatabaseError(
                 f"The checkpoint database took longer than {READ_SECONDS} s.",
                 hint="Narrow the search, or look again when it is less busy.",
             )
-        if state == "25006":
+        if state == _NO_WRITES:
             return DatabaseError(
                 f"The checkpoint database at {self.where} does not accept writes.",
                 hint="It is a standby or set to read-only by its own configuration.",

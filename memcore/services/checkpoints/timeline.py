@@ -36,7 +36,6 @@ def timeline(store: CheckpointStore, thread_id: str, *, limit: int = 1000) -> Ti
     NotFound where the thread has none."""
     if not 1 <= limit <= LONGEST:
         raise InvalidInput(f"limit is {limit}; a timeline has 1 to {LONGEST} checkpoints.")
-    store.need_tables()
     with store.reading() as connection:
         rows, total = checkpoint_rows(connection, thread_id, limit)
         if not rows:

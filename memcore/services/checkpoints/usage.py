@@ -38,7 +38,6 @@ _LIVE = sql.SQL(
 def usage(store: CheckpointStore, thread_id: str | None = None, *, top: int = 50) -> Usage:
     """Bytes of one thread with its growth, or of the whole database with its `top` threads.
     Raises NotFound for an unknown thread."""
-    store.need_tables()
     with store.reading() as connection:
         if thread_id is None:
             return _whole(connection, top)
