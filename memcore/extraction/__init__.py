@@ -113,6 +113,10 @@ class Extraction:
     """The reply as it came, for the console; empty for offline rules."""
     read_by: str = ""
     """The layer that could read it: strict, reasoning, fence, found, repaired, tool, rules."""
+    mode: str = ""
+    """How a model was asked: tools, json or plain; empty for offline rules."""
+    tokens: int = 0
+    """Prompt and reply together, as the endpoint counted them; 0: it did not say."""
 
     @property
     def extracted(self) -> int:

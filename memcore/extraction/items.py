@@ -60,6 +60,7 @@ def read_items(
     known: Sequence[Known],
     limit: int | None,
     turns: Mapping[int, str] | None,
+    new: frozenset[str] | None = None,
 ) -> Extraction:
     """`made` with what `items` become."""
     heard = hear(messages, [k.content for k in known])
@@ -70,6 +71,9 @@ def read_items(
         read = read_item(item, heard, known, turns)
         if isinstance(read, Skipped):
             skipped.append(read)
+        elif new is not None and read.evidence and read.evidence.message_id not in new:
+            detail = "An earlier message says this; that message was read before."
+            skipped.append(Skipped("from_context", detail, _shown(read)))
         else:
             found.append(read)
     unique, collapsed = collapse(found)
@@ -86,7 +90,7 @@ def read_items(
         held=tuple(held),
         skipped=tuple(skipped),
         collapsed=collapsed,
-        missed=missed(messages, unique),
+        missed=missed([m for m in messages if new is None or m.id in new], unique),
     )
 
 

@@ -76,6 +76,7 @@ def read_reply(
     limit: int | None = None,
     max_tokens: int | None = None,
     turns: Mapping[int, str] | None = None,
+    new: frozenset[str] | None = None,
 ) -> Extraction:
     """What a reply proposes.
 
@@ -83,7 +84,8 @@ def read_reply(
     response with `choices`. `conversation`: what it was made from; without it nothing can be held
     against what was said. `known`: memories that were shown, by the id that was shown. `limit`:
     most proposals kept. `max_tokens`: named where the reply ran out of them. `turns`: number shown
-    for a message → its id; else messages count from 1.
+    for a message → its id; else messages count from 1. `new`: ids of the messages that are a
+    source, None for all; what an earlier one says was its own run's to find.
     """
     if isinstance(reply, Mapping):
         message, reply = reply, None
@@ -105,7 +107,7 @@ def read_reply(
             outcome, detail, truncated=outcome is Outcome.TRUNCATED, raw=_raw(raw, calls)
         )
         return made if outcome is not Outcome.NOTHING else read_items(
-            made, [], messages, known, limit, turns
+            made, [], messages, known, limit, turns, new
         )  # fmt: skip
     lost = tuple(
         Skipped("broken_call", p.cause, "")
@@ -117,7 +119,7 @@ def read_reply(
         Outcome.OK, skipped=lost, truncated=cut, raw=_raw(raw, calls), read_by=first.read_by
     )
     items = [item for p in found for item in p.items or ()]
-    made = read_items(made, items, read_messages(conversation), known, limit, turns)
+    made = read_items(made, items, read_messages(conversation), known, limit, turns, new)
     repaired = bool(lost) or any(p.broken or p.cut or p.read_by == "repaired" for p in found)
     return _judged(made, repaired, reason in FILTERED, max_tokens)
 
