@@ -8,14 +8,15 @@ from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, 
 from memcore.services.memories.changing import Changing
 from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
+from memcore.services.memories.importing import Importing, Judged
 from memcore.services.memories.undoing import Undoing
 from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
 
-__all__ = ["SORTS", "Changed", "Facets", "Filter", "MemoryService", "Page"]
+__all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Page"]
 
 
-class MemoryService(Adding, Browsing, Explaining, Changing, Undoing):
+class MemoryService(Adding, Importing, Browsing, Explaining, Changing, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(

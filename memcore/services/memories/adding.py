@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, func, insert, or_, select, text, update
+from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, text, update
 from sqlalchemy.exc import IntegrityError
 
 from memcore.database import queries, records
@@ -53,7 +53,7 @@ from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
 from memcore.text import clean, clean_tree, content_hash
 
-_NEIGHBOURS = 5
+NEIGHBOURS = 5
 _RATE_WINDOW = timedelta(hours=24)
 
 
@@ -290,11 +290,6 @@ class Adding:
                 .where(MemoryRow.id == supersedes)
                 .values(status=Status.SUPERSEDED, updated_at=func.now())
             )
-        expires_at = draft.expires_at
-        if expires_at is None and settings.expiration_days:
-            expires_at = (draft.created_at or datetime.now(UTC)) + timedelta(
-                days=settings.expiration_days
-            )
         values: dict[str, Any] = {
             "library_id": library.id,
             "agent_id": subject.agent_id,
@@ -318,7 +313,7 @@ class Adding:
             "content_hash": digest,
             **queries.keywords(draft.title, masked),
             "attributes": dict(draft.attributes),
-            "expires_at": expires_at,
+            "expires_at": expiry_of(draft, settings),
         }
         if draft.created_at is not None:
             values["created_at"] = draft.created_at
@@ -407,18 +402,11 @@ def neighbours_of(
     matches, then nearest first. Someone else's private memory is never among them."""
     m = MemoryRow
     same = m.content_hash == content_hash(draft.content)
-    here = and_(
-        m.library_id == library.id,
-        m.scope == draft.scope,
-        m.scope_id == place,
-        m.status == Status.ACTIVE,
-        or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
-        queries.of_agent(subject, share_between_agents=share),
-    )
+    here = living_in_scope(library, draft.scope, place, subject, share=share)
     columns = (m.id, m.content, m.memory_type, same.label("exact"))
     if vector is None:
         rows = connection.execute(
-            select(*columns, text("NULL AS distance")).where(here, same).limit(_NEIGHBOURS)
+            select(*columns, text("NULL AS distance")).where(here, same).limit(NEIGHBOURS)
         ).all()
     else:
         distance = EmbeddingRow.embedding.op("<=>")(vector).label("distance")
@@ -433,7 +421,7 @@ def neighbours_of(
             )
             .where(here)
             .order_by(same.desc(), text("distance"), m.id)
-            .limit(_NEIGHBOURS)
+            .limit(NEIGHBOURS)
         ).all()
     return tuple(
         Neighbour(
@@ -446,6 +434,29 @@ def neighbours_of(
         for row in rows
         if row.exact or row.distance is not None
     )
+
+
+def living_in_scope(
+    library: Library, scope: Scope, place: str, subject: Subject, *, share: bool
+) -> ColumnElement[bool]:
+    """What a draft of `subject` is compared with: active memories of the scope that its user may
+    see and its agent may use. Someone else's private memory is never among them."""
+    m = MemoryRow
+    return and_(
+        m.library_id == library.id,
+        m.scope == scope,
+        m.scope_id == place,
+        m.status == Status.ACTIVE,
+        or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
+        queries.of_agent(subject, share_between_agents=share),
+    )
+
+
+def expiry_of(draft: Draft, settings: LibrarySettings) -> datetime | None:
+    """When the memory of `draft` expires: as it says, else by the library's expiration_days."""
+    if draft.expires_at is not None or not settings.expiration_days:
+        return draft.expires_at
+    return (draft.created_at or datetime.now(UTC)) + timedelta(days=settings.expiration_days)
 
 
 def rate_of(connection: Connection, subject: Subject, limit: int) -> tuple[int, datetime | None]:
