@@ -72,10 +72,13 @@ def open_core(
         cluster = Cluster.at(folder, say=say)
         cluster.acquire()
         url = cluster.url()
+    engine = None
     try:
         engine = database.create(url)
         database.prepare(engine, say)
     except BaseException:
+        if engine is not None:
+            engine.dispose()
         if cluster is not None:
             cluster.release()
         raise

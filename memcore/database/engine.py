@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.engine import ExceptionContext
+from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, StatementError
 
 from memcore.errors import ConfigError, DatabaseError, ExtensionMissing
 
@@ -64,6 +65,15 @@ def create(url: str, *, pool_size: int = 10) -> Engine:
             pass
         connection.rollback()
 
+    @event.listens_for(engine, "handle_error")
+    def _gone(context: ExceptionContext) -> DatabaseError | None:
+        """A server that does not answer, or stopped answering, is trouble people can act on."""
+        if context.sqlalchemy_exception is None or context.is_pre_ping:
+            return None
+        if context.is_disconnect or context.connection is None:
+            return unreachable(engine, context.sqlalchemy_exception)
+        return None
+
     return engine
 
 
@@ -86,11 +96,18 @@ def prepare(engine: Engine, say: Callable[[str], None] = lambda _: None) -> None
             _migrate(connection)
         # Connections opened before the extension existed do not know its type.
         engine.dispose()
-    except OperationalError as error:
-        raise unreachable(engine, error) from error
+    except ProgrammingError as error:
+        if getattr(error.orig, "sqlstate", None) != "42501":
+            raise
+        raise DatabaseError(
+            f"Role {engine.url.username!r} may not set up memcore's tables in database "
+            f"{engine.url.database!r}: {error.orig}",
+            hint="Let it create there (GRANT CREATE ON SCHEMA public TO it), or have the "
+            "database's owner run `memcore status` once.",
+        ) from error
 
 
-def unreachable(engine: Engine, error: DBAPIError) -> DatabaseError:
+def unreachable(engine: Engine, error: StatementError) -> DatabaseError:
     """`error` as a sentence that names the host and never the password."""
     url = engine.url
     where = url.host or url.query.get("host", "")
