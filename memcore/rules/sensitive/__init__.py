@@ -9,10 +9,11 @@ docs/gate.md has the kinds and the measured precision and recall.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from memcore.models import Finding
-from memcore.rules.sensitive import numbers, phrases, providers, seeds
+from memcore.rules.sensitive import commands, numbers, phrases, providers, seeds
 from memcore.rules.sensitive.folding import Folded, close_up, fold
 
 KINDS = {
@@ -44,6 +45,9 @@ _OVERLAP = 4_096
 _BULLETS = "••••••••"
 
 
+_MASKED = re.compile(rf"\[[^\[\]\n]{{2,40}} {_BULLETS}\]")
+
+
 def find(text: str) -> tuple[Finding, ...]:
     """Every sensitive span of `text`, in order, not overlapping. Longer texts are read in
     overlapping windows, so nothing beyond a cap is missed."""
@@ -72,14 +76,15 @@ def _whole(text: str) -> Sequence[tuple[str, int, int]]:
 
 
 def _window(text: str) -> list[tuple[str, int, int]]:
-    folded = fold(text)
-    views = [folded]
+    # What was masked before is no longer there: neither a label nor a value.
+    folded = fold(_MASKED.sub(lambda m: "…" * len(m.group()), text))
+    passes = [(folded, (providers, numbers, phrases, commands, seeds))]
     if (closed := close_up(folded)) is not None:
-        views.append(closed)
+        passes.append((closed, (providers, numbers, phrases)))
     return [
         (kind, *view.span(start, end))
-        for view in views
-        for rules in (providers, numbers, phrases, seeds)
+        for view, modules in passes
+        for rules in modules
         for kind, start, end in rules.spans(view.text)
         if end > start
     ]

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM102
 """A view of a text in which tricks of writing are undone, with the way back to the original.
 
 Pure: no I/O. Full-width and styled letters, look-alike letters of other scripts, invisible
@@ -52,6 +53,8 @@ class Folded:
 def _fold(char: str) -> str:
     if char in "\n\t\r":
         return "\n" if char != "\t" else " "
+    if char in "，；！？":
+        return char  # Chinese clauses end here; their ASCII forms are parts of passwords
     out = []
     for c in unicodedata.normalize("NFKC", char):
         category = unicodedata.category(c)
@@ -73,14 +76,19 @@ def fold(text: str) -> Folded:
     """`text` with styles, look-alikes and invisible characters undone. Linear."""
     if text.isascii() and "\r" not in text and "\t" not in text:
         return Folded(text, None)
-    chars: list[str] = []
-    origin: list[int] = []
-    for i, char in enumerate(text):
-        folded = char if " " <= char <= "~" else _fold(char)
-        for c in folded:
-            chars.append(c)
-            origin.append(i)
-    return Folded("".join(chars), tuple(origin))
+    chars = [c if " " <= c <= "~" else _fold(c) for c in text]
+    folded = "".join(chars)
+    if len(folded) == len(chars) and all(chars):
+        return Folded(folded, None)
+    return Folded(folded, tuple(i for i, c in enumerate(chars) for _ in c))
+
+
+def lower(text: str) -> str:
+    """Lower case of the same length, so that offsets hold."""
+    low = text.lower()
+    if len(low) == len(text):
+        return low
+    return "".join(c.lower() if len(c.lower()) == 1 else c for c in text)
 
 
 def fold_keyword(word: str) -> str:
@@ -90,9 +98,9 @@ def fold_keyword(word: str) -> str:
 
 # Four or more single characters with a space or mark between each; spaces inside Chinese.
 _SPACED = re.compile(
-    r"(?<![^\s])[!-~](?:[ ][!-~]){3,}(?![^\s])"
+    r"(?<![A-Za-z0-9])[!-~](?:[ ][!-~]){3,}(?![^\s])"
     r"|(?<![A-Za-z0-9])[A-Za-z](?:[-._*|/][A-Za-z]){3,}(?![A-Za-z0-9])"
-    r"|(?<=[\u3400-\u9fff])[ .\-_*|/]{1,2}(?=[\u3400-\u9fff])"
+    r"|(?<=[\u3400-\u9fff])[ .。·•\-_*|/]{1,2}(?=[\u3400-\u9fff])"
 )
 
 
@@ -102,7 +110,7 @@ def close_up(folded: Folded) -> Folded | None:
     drop: set[int] = set()
     for m in _SPACED.finditer(source):
         first = source[m.start()]
-        if first in " .-_*|/":
+        if first in " .。·•-_*|/":
             drop.update(range(m.start(), m.end()))
         else:
             drop.update(range(m.start() + 1, m.end(), 2))

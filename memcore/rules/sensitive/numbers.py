@@ -11,9 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from memcore.rules.sensitive.folding import lower
+
 Span = tuple[str, int, int]
 
-_DIGITS = re.compile(r"(?<![\w.])\d(?:[ \-.]?\d){11,22}(?![\w])")
+_DIGITS = re.compile(r"(?<![\w.])\d(?:[ \-._]?\d){11,22}(?![\w])")
 _CARD_LABEL = re.compile(
     r"(?i:card|visa|mastercard|amex|unionpay|debit|credit|pan\b)|卡号|银行卡|信用卡|储蓄卡|银联|借记卡|卡"
 )
@@ -55,7 +57,9 @@ def _network(d: str) -> bool:
 def cards(text: str) -> Iterator[Span]:
     for m in _DIGITS.finditer(text):
         digits = re.sub(r"\D", "", m.group())
-        if not 12 <= len(digits) <= 19:
+        groups = re.split(r"\D", m.group())
+        # A separator parts groups, not a decimal: 2.718281828459045 is no card.
+        if not 12 <= len(digits) <= 19 or (len(groups) > 1 and min(map(len, groups[:-1])) < 3):
             continue
         before = text[max(0, m.start() - 24) : m.start()]
         around = before + " " + text[m.end() : m.end() + 10]
@@ -92,7 +96,7 @@ def resident_ids(text: str) -> Iterator[Span]:
             yield "national_id", m.start(), m.end()
 
 
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ \-]?[A-Z0-9]{1,4}){3,8}(?![A-Za-z0-9])")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Z]{2}\d{2}(?:[ \-]?[A-Z0-9]){11,30}(?![A-Za-z0-9])")
 _IBAN_LENGTHS = {
     "AD": 24, "AE": 23, "AL": 28, "AT": 20, "AZ": 28, "BA": 20, "BE": 16, "BG": 22, "BH": 22,
     "BR": 29, "CH": 21, "CR": 22, "CY": 28, "CZ": 24, "DE": 22, "DK": 18, "DO": 28, "EE": 20,
@@ -145,15 +149,15 @@ _LABELLED = re.compile(
           |identity\ card(?:\ (?:number|no\.?))?|\bid\ card(?:\ (?:number|no\.?))?|resident\ id(?:entity)?(?:\ (?:number|card|no\.?))?|medicare(?:\ number)?|\bsin\b|social\ insurance(?:\ number)?|my\ number)
         |(?:身份证|身分证|证件号?|驾驶证|驾照|社保卡?|社会保障|军官证|港澳通行证|通行证|台胞证|回乡证|居住证|医保卡?|居民证|学籍)(?:件)?(?:的)?(?:号码?|编号|号)?)
         (?P<link>[^\n\w。；;!?]{0,4}(?:\s?(?:is|was|no\.?|number|:|\#|是|为|就是|号|:|=)\s?){0,3}[\s'":]{0,3})
-        (?P<value>[A-Z]{0,3}[-\ ]?\d[\dA-Z]*(?:[-\ .]?\d[\dA-Z()]*){0,5})
+        (?P<value>[a-z]{0,3}[-\ ]?\d[\da-z]*(?:[-\ .]?\d[\da-z()]*){0,5})
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 _PASSPORT = re.compile(
-    r"""(?:passports?|护照)(?P<gap>(?:[^\n.;。；!?]{0,24}?))
-        (?<![A-Za-z0-9])(?P<value>[A-Z]{1,3}\d{6,9}|\d{8,9}|[A-Z]\d{2}[A-Z]{2}\d{4,5})(?![A-Za-z0-9])
+    r"""(?:passports?|护照)(?P<gap>(?:[^\n.;。；!?]{0,24}?|\s?no\.\s?))
+        (?<![a-z0-9])(?P<value>[a-z]{1,3}\d{6,9}|\d{8,9}|[a-z]\d{2}[a-z]{2}\d{4,5})(?![a-z0-9])
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 
 
@@ -178,7 +182,7 @@ _BANK = re.compile(
         \s?(?:is|was|number|no\.?|:|\#|是|为|=){0,2}[\s:#'"]{0,3}
         (?P<value>\d(?:[ \-]?\d){7,21})(?![\w])
     """,
-    re.VERBOSE | re.IGNORECASE,
+    re.VERBOSE,
 )
 
 
@@ -191,11 +195,26 @@ def bank_accounts(text: str) -> Iterator[Span]:
 
 def spans(text: str) -> Iterator[Span]:
     """Every number that is one of these kinds, in a folded text."""
-    if not any(c.isdigit() for c in text):
+    if not _SOME_DIGITS.search(text):
         return
-    yield from resident_ids(text)
-    yield from cards(text)
+    if _MANY_DIGITS.search(text):
+        yield from resident_ids(text)
+        yield from cards(text)
     yield from ibans(text)
     yield from social_security(text)
-    yield from labelled_ids(text)
-    yield from bank_accounts(text)
+    low = lower(text)
+    if any(word in low for word in _ID_WORDS):
+        yield from labelled_ids(low)
+    if any(word in low for word in _BANK_WORDS):
+        yield from bank_accounts(low)
+
+
+_SOME_DIGITS = re.compile(r"\d[\d\w \-.]{3,}\d")
+_MANY_DIGITS = re.compile(r"\d(?:[ \-._]?\d){11}")
+_ID_WORDS = """ssn|social|ss#|itin|tax|ein|aadhaar|pan |national|nin|ni n|licen|cpf|dni|nie|codice|nric|hkid|identity
+    |id card|resident|medicare|sin|insurance|my number|passport|证|驾照|社保|社会保障|医保|学籍|护照""".replace(
+    "\n    ", ""
+).split("|")
+_BANK_WORDS = "bank|checking|savings|routing|wire|aba|sort code|iban|swift|deposit|account|acct|a/c|账|帐|银行|开户|卡号".split(
+    "|"
+)

@@ -1,17 +1,20 @@
 # ruff: noqa: E501, SIM102
 """Secrets that are told: a label, a link and a value ("my password is …", "验证码：…", "pw=…").
 
-Pure: no I/O. Labels are found first; what follows each is read within a bounded distance, so cost
-is linear in the text. Whether a value counts depends on the label's kind (a PIN is digits, a token
-is machine-made, a password is a mix or, after a plain statement, a word that is not talk).
+Pure: no I/O. Labels are found first (labels.py); what stands near each is read within a bounded
+distance, so cost is linear in the text. Whether a value counts depends on the label's kind: a PIN
+is digits, a token is machine-made, a password is a mix, or after a plain statement a word that is
+not talk about passwords.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from memcore.rules.sensitive.folding import fold_keyword
+from memcore.rules.sensitive import labels
+from memcore.rules.sensitive.folding import lower
 from memcore.rules.sensitive.values import (
     TALK_ZH,
     UUID,
@@ -25,140 +28,302 @@ from memcore.rules.sensitive.values import (
 
 Span = tuple[str, int, int]
 
-
-def _words(*words: str) -> str:
-    return "|".join(re.escape(fold_keyword(w)).replace(r"\ ", r"[ _-]?") for w in words)
-
-
-_FOREIGN = _words(
-    "contraseña", "mot de passe", "kennwort", "passwort", "senha", "пароль", "パスワード", "暗証番号",
-    "비밀번호", "암호", "hasło", "wachtwoord", "lösenord", "şifre", "mật khẩu", "parola d'ordine",
-)  # fmt: skip
-
-# kind → its labels. Order matters: the first that matches at a place wins.
-_LABELS: tuple[tuple[str, str], ...] = (
-    ("cvv", r"\b(?:cvv2?|cvc2?|csc|cvn|card (?:verification|security) (?:code|value|number)|security code|card code)\b|安全码|(?:卡)?背面?(?:的)?(?:后)?[三3]位(?:数字?)?|后三位|校验三位"),
-    ("otp", r"\b(?:otp|totp|one[- ]?time (?:pass(?:code|word)|code|pin|password)|(?:sms |text |e?-?mail )?(?:verification|verify|authentication|authenticator|2fa|two[- ]factor|mfa|login|log-in|sign-in|signin|security|sms|access|pass|unlock|activation|backup|recovery|confirmation|entry|door|gate|alarm|garage|lockbox|safe|keypad|lock|voicemail) ?codes?|passcode|code)\b"
-            r"|(?:短信|动态|手机|登录|邮箱|图形|支付|一次性|谷歌)?(?:验证|校验|动态|确认|授权|激活|备用|恢复|提取|登录|门禁|开门|解锁|取件|取货|兑换|邀请|短信|认证)码|动态(?:口令|密码)"),
-    ("pin", r"\bpin(?:[ -]?(?:code|number|no\.?|#))?\b|\bpin码|(?:取款|交易|支付|刷卡|银行卡|提现|锁屏|解锁|开机|手机|sim卡|电话卡|门锁|保险[柜箱]|行李箱|储物柜|密码箱|取件)(?:的)?密码"),
-    ("passphrase", r"\bpass[ -]?phrases?\b|\bsecret (?:word|phrase)\b|\bsafe ?word\b|暗号|接头暗语"),
-    ("password", r"\bp[a@4]s{2}[ _-]?w[o0]r[dt]s?\b|(?<![A-Za-z])(?:[A-Za-z0-9]{0,20}[_-])?(?:p[a@4]s{2}w[o0]?r?d|passwd|pwd|pswd|psw|passw|pass)\b|(?<=[a-z])Pass(?:word|wd)?\b|\bpw\b|\bpasscodes?\b|\bunlock pattern\b|\b(?:login|sign[- ]?in|account|admin|root|vpn|wifi|wi-fi|ssh|server|router|nas|db|database|email|mail)?[ _-]?(?:creds?|credentials?)\b|\bclave\b|\bmdp\b"
-                 r"|密码|口令|密语|密匙|密令|通行码|登录码|密保答案|账密|" + _FOREIGN),
-    ("token", r"(?:[A-Za-z0-9]{1,24}[_ -]?){0,3}?(?:api[ _-]?(?:key|token|secret)s?|access[ _-]?(?:key|token)(?:[ _-]?(?:id|secret))?|secret[ _-]?(?:access[ _-]?)?(?:key|token|id)|auth(?:entication|orization)?[ _-]?(?:token|key|code)|refresh[ _-]?token|id[ _-]?token|bearer(?:[ _-]?token)?|client[ _-]?secret|app[ _-]?(?:secret|key)|(?:consumer|signing|encryption|master|private|webhook|shared|account|storage|service|deploy|license|licence|product|activation|security|bot|personal access|session|hmac|jwt|cookie|root|subscription|wallet|ssh|recovery)[ _-]?(?:key|secret|token)s?|token|secret|credential)s?\b"
-              r"|(?:api|access|app|secret|接口|访问|私有|公司|开发者?|调用|签名|加密|服务|主|平台|产品|授权|激活|商户)?[ _-]?(?:密钥|秘钥|私钥|令牌|凭证|凭据|授权码|激活码|注册码|序列码|许可证?密钥|鉴权码)|\bak\b|\bsk\b"),
-    ("session", r"\b(?:j?session[ _-]?id|jsessionid|phpsessid|asp\.net_sessionid|connect\.sid|sessionid|session|sid|sess|csrf[ _-]?token|xsrf-token|auth[ _-]?cookie|cookie)s?\b|会话(?:id|标识|令牌|凭证)|登录态|小饼干"),
-    ("key", r"\bkeys?\b"),
-)  # fmt: skip
-_LABEL = re.compile(
-    "|".join(f"(?P<{kind}>{pattern})" for kind, pattern in _LABELS), re.IGNORECASE | re.ASCII
+# A digit, a symbol or a change of case: what every secret but a plain word has.
+_MIXED = re.compile(r"[0-9@#$%^&*!~+]|[a-z][A-Z]|[零〇一二三四五六七八九幺]{4}")
+# A link and a word: "password is sunshine"; for words said aloud also in Chinese: "口令：芝麻开门".
+_WORDED = re.compile(
+    r"[^\n.;!?。；]{0,40}?(?:[:=>|→]|(?<![a-z])(?:is|was|are|to|as|es|est|ist|lautet|este|e|jest|reads|called|with)(?![a-z])"
+    r"|[はが는은이가是为叫成用]|'s) ?[^\n]{0,12}?[a-z]{3}"
 )
+_SPOKEN_LINK = re.compile(r"[^\n。；]{0,8}?[:=是为叫成用]")
+_NEAR, _FAR = 24, 64
+"""How far, in code points, a value may stand from its label without and with a link."""
 
-_LINK_EN = r"""(?:
-    \s*(?::=|=>|->|==?|:|\||~)\s*
-  | \s+(?:is|was|are|were|be|being|equals?|to|as|now|remains?|stays?|reads?|goes|becomes?|became|with|will\ be|should\ be|would\ be|must\ be|used\ to\ be|has\ been|es|est|ist|lautet|è|é|e|este|to)\b\s*
-  | 's\s+ | \s*(?:は|が|는|은|이|가)\s* | \s*-\s+
-)"""
-_FILL_EN = r"""(?:(?:still|now|just|actually|simply|currently|literally|basically|set\ to|set\ as|set|changed\ to|changed|reset\ to|updated\ to|switched\ to|been|going\ to\ be|called|kept|again|also|always|only|as\ follows|following|this(?:\ one)?|below|here|is|was|to|the\ usual|probably|:|=|,|->|-)\s*){0,5}"""
-_LINK_ZH = r"""(?:[\s"'(]*(?:已经?|就|都|还|一直|现在|目前|暂时?|刚刚?|我|你|他|她|先|统一|全部?|默认|初始|应该|大概|好像|仍然?|改|又|被|给|帮|您|今天|昨天|今后|以后|最新|新)){0,6}\s*
-    (?:是|为|叫做?|乃|系|:|=|→|->|=>|设[置定]?[成为]?|改[成为]|换[成为]?|更[改换新][为成]|用的?|填|写|记|定[为成]|变[成为]|修改[为成]|重置[为成]|调整[为成]|输入?|报|念|发|给|收到|按|选|一律|沿用)
-    (?:了|的|是|过|作|为|上|:|=|一下|这个|这串|那个|我的|：|老样子|还是)*[\s"'(:,]{0,3}(?:是|为|:)?"""
-_AFTER = re.compile(
-    rf"""(?P<gap>[^\n.;:=!?。；！？]{{0,48}}?)(?P<link>{_LINK_ZH}|{_LINK_EN}){_FILL_EN}\s*(?P<quote>["'`\[(<{{*_]{{0,2}})(?P<value>)""",
-    re.VERBOSE | re.IGNORECASE,
+_STOP = re.compile(r"[\n;!?。；！？]|\.(?=\s|$)")
+_LINK = re.compile(
+    r"""\s*(?::=|=>|->|==?|:|\||→)\s*
+      | (?<=[a-z0-9)'"])\s+(?:is|was|are|were|be|being|equals?|to|as|remains?|stays?|reads?|goes|becomes?|became|with
+           |es|est|ist|lautet|heisst|este|e|jest|adalah|la)(?![a-z])\s*
+      | '?s\s+(?=\S) | \s*(?:は|が|는|은|이|가)\s* | \s+-\s+
+      | \s*(?:是|为|叫做?|设[置定]?[成为]?|改[成为]?|换[成为]?|更[改换新][为成]|用的?是?|填|写|记|定[为成]?|变[成为]
+           |修改[为成]|重置[为成]|调整[为成]|输入?|报|发|给|按|选|沿用|有|就)""",
+    re.VERBOSE,
 )
+_FILL = re.compile(
+    r"""(?:\s*(?:still|now|just|actually|simply|currently|literally|basically|set\ to|set\ as|set|changed\ to|changed
+          |reset\ to|updated\ to|switched\ to|been|going\ to\ be|called|kept|again|also|always|only|as\ follows|following
+          |this(?:\ one)?|below|here|is|was|to|the\ usual|probably|the\ same|same|like\ this
+          |了|的|是|过|作|为|上|成|一下|一个|这个|这串|那个|老样子|还是|我|你|他|她|统一|已|都|就|新|好|吧|写的|记得)(?![a-z])
+        |\s*[:=,→]|\s*->){0,5}\s*""",
+    re.VERBOSE,
+)
+_ADJACENT = re.compile(r"""[码号值]?["'`\])]{0,2}\s{0,2}[:=,，(]{0,2}\s{0,2}""")
+_OPEN = re.compile(r"""["'`\[(<{*]{0,2}""")
+_CLOSER = {'"': '"', "'": "'", "`": "`", "[": "]", "(": ")", "<": ">", "{": "}"}
 _RUN = re.compile(r"[!-~]+")
-_NEAR = re.compile(r"[ \t\"'`(:,]{0,3}(?P<value>)")
-
-# A compound that talks about the label: "password policy", "密码长度".
-_COMPOUND_EN = re.compile(
-    r"[\s'_-]*(?:s\b)?[\s_-]*(?:polic(?:y|ies)|resets?|fields?|managers?|rules?|strength|lengths?|hash(?:es|ing|ed)?|hints?|histor|expir"
-    r"|requirement|generator|input|box(?:es)?|form|page|prompt|protect|validation|rotation|reuse|storage|screen|dialog|column|spray|attack|leak|breach"
-    r"|complexit|limit|count|usage|budget|type|scheme|format|bucket|lifetime|ttl|endpoint|service|server|auth|flow|param|header|vault|store|naming"
-    r"|consumption|window|per\b|stream|price|cost|rate|size|economy|holder|sale|ring|embedding|id\b(?!\s*[:=])|less\b|free\b|based\b|gen\b|dump|crack|audit|entry\b|review|smell|base\b|owner|coverage|quality|style|freeze|path|splitting|signing|editor|block|change)",
-    re.IGNORECASE,
+# JSON, query strings and calls go on after a value.
+_CUT = re.compile(
+    r"""["'`<>]|[,;&](?=[A-Za-z_]{2,20}=)|,(?=["'{\[\d\s])|;(?=[A-Za-z ]|$)|\)[.,;]|/(?=\s|$)"""
 )
-_COMPOUND_ZH = re.compile(
-    r"(?:规则|策略|强度|长度|字段|框|页|管理|哈希|加密|找回|错误|功能|学|本|器|过期|校验|位数|复杂度|格式|要求|提示|保护|安全|机制|登录|重置(?![为成])|修改(?![为成])|输入框|类型|有效期|数量|消耗|用量|桶|认证|鉴权|签发|刷新|轮换|体系|服务|存储|政策|泄露|分析|红包|的?(?:重要性|用途|作用|意义|概念|原理|区别))"
+_HANZI_DIGITS = re.compile(r"[零〇一二三四五六七八九幺]{4,12}(?![\u4e00-\u9fff])")
+_HANZI_PHRASE = re.compile(r"[\u4e00-\u9fff]{3,14}(?=\s*(?:$|[,.;!?，。；、！？\n\"')]))")
+_WORD_PHRASE = re.compile(r"(?:[a-z]{3,12}[ -]){2,11}[a-z]{3,12}(?=[\s.,!]*(?:$|\n|[.,!]))")
+_FUNCTION_WORDS = frozenset(
+    "the are must with you and for should that this can not but from has was were will a an is".split()
 )
-_PIN_TRAP = re.compile(
-    r"(?i:gpio|header|connector|board|chip|jumper|bowling|safety|drawing|pull|map|postal|zip|引脚|针脚|arduino|lapel|hair|on|tie)[\s#-]*$"
+_CODES = {
+    "cvv": re.compile(r"#?(?P<v>\d{3,4})(?![\w.:/%-]*\d)"),
+    "pin": re.compile(r"#?(?P<v>\d{4,8}#?|\d{1,2}(?:-\d{1,2}){2,3})(?![\w.:/%-]*\d)"),
+    "otp": re.compile(
+        r"#?(?P<v>[A-Z]-\d{6}|\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d{4,8}#?|\d{1,2}-\d{1,2}-\d{3,6})(?![\w.:/%-]*\d)"
+    ),
+}
+_SPOKEN = frozenset(("口令", "暗号", "密语", "密令", "接头暗语"))
+_WEAK = frozenset("token tokens secret secrets ak sk key keys 凭证 凭据 令牌".split())
+# "448120 is your code", "hunter2 is my password", "用 Abc123 当密码".
+_TOLD_BEFORE = re.compile(
+    r"""(?:\s+(?:is|was|are|as|works\ as)\ (?:[a-z']{1,12}\ ){0,4}
+          |\s*[,，]?\s*(?:这|那)?(?:就|才|还)?(?:是|为|当做?|做|作为?)\s*[^\s,，。;；!?]{0,8}
+          |\s*\(\s*)$""",
+    re.VERBOSE,
 )
-_CODE_OWNER = re.compile(
-    r"(?i:(?:your|my|the|login|sms|text(?:ed)?|sent|door|gate|alarm|entry|his|her|our|their|google|whatsapp|telegram|apple|bank|use|enter|garage|safe|house|apartment|building)\s(?:\w{1,12}\s)?)$"
-)
-_CODE_TRAP = re.compile(
-    r"(?i:(?:error|status|http|exit|return|zip|postal|area|country|dial(?:ing)?|airport|currency|promo|discount|coupon|qr|bar|source|sort|color|colour|product|item|style|tax|swift|language|locale|response|machine|byte|op|sku|stock|dress|building|reason|event|course|class|subject|hs|nace|icd|cpt|diagnosis|invite|referral|gift|tracking|booking|reservation|order)\s)$"
-)
-_KEY_OWNER = re.compile(
-    r"(?i:(?:my|the|our|api|openai|anthropic|claude|gemini|aws|azure|google|maps|openrouter|deepseek|qwen|kimi|moonshot|zhipu|glm|groq|mistral|cohere|tavily|serp|github|stripe|license|deploy|智谱|通义|百度|阿里|腾讯|火山|豆包|讯飞|高德|地图|模型|接口|平台|我|的|账户|账号|访问|服务|测试|生产)[\s的\w]{0,8})$"
-)
-_UNIT = re.compile(
-    r"\s*[-~至到]?\s*\d*\s*(?:位|个|次|天|字|种|项|分钟?|秒|年|月|小时|元|块|人|条|%|％|\+|chars?\b|characters?\b|digits?\b|letters?\b|symbols?\b|bytes?\b|bits?\b|words?\b|days?\b|hours?\b|minutes?\b|mins?\b|seconds?\b|secs?\b|months?\b|weeks?\b|years?\b|times?\b|attempts?\b|or\s+more|or\s+longer|k\b|tokens?\b|prompt\b|rounds?\b|per\b)",
-    re.IGNORECASE,
-)
-_CLAUSE_END = re.compile(
-    r"""["'`”)\]]*(?:\s*$|\s*[,.;!?，。；、！？\n)）]|\s+(?:-|and|but|so|please|don'?t|for|on|if|when|just|because|thanks|fyi|btw|remember|keep|です|だ|입니다|in case)\b|\s*(?:です|だよ|입니다|请|记|别|不要|吧|哦|啊|呢|的|了|谢谢|帮|麻烦))""",
-    re.IGNORECASE,
-)
-_CLOSERS = {'"': '"', "'": "'", "`": "`", "[": "]", "(": ")", "<": ">", "{": "}"}
-_POSSESSED = re.compile(
-    r"(?i:\b(?:my|our|his|her|their|your|the|mi|mon|mein|minha|mio|il mio|moj|mijn|'s)\b[^.,;:!?\n]{0,30}$)"
+_LOG_IN_WITH = re.compile(
+    r"(?:use|enter|type|input) (?P<v>\d{4,8}) (?:to|for|as) (?:log|sign|verif|confirm|complet|authori|continu)"
 )
 
 
-def _value_at(text: str, at: int, quote: str) -> tuple[int, int, bool]:
-    """The value that begins at `at`: (start, end, quoted). A quoted value may hold spaces."""
-    closer = _CLOSERS.get(quote[-1:], "")
-    if closer:
-        end = text.find(closer, at, at + 160)
-        if end > at and "\n" not in text[at:end]:
-            return at, end, True
-    m = _RUN.match(text, at)
+@dataclass(frozen=True, slots=True)
+class _Label:
+    word: str
+    kind: str
+    start: int
+    end: int
+
+
+def _labels(text: str, low: str) -> Iterator[_Label]:
+    """Labels that stand as words: not inside a longer word, unless as part of a camelCase name."""
+    for m in labels.LABEL.finditer(low):
+        start, end, word = m.start(), m.end(), m.group()
+        if word[0].isascii() and word[0].isalpha() and start:
+            before = text[start - 1]
+            hump = text[start].isupper() and before.islower()
+            if before.isascii() and before.isalnum() and not hump:
+                continue
+        if word[-1].isascii() and word[-1].isalnum() and end < len(text):
+            after = text[end]
+            if (after == "s" and not text[end + 1 : end + 2].isalpha()) or (
+                after.isdigit() and not text[end + 1 : end + 2].isalnum()
+            ):
+                end += 1
+            elif after.isascii() and after.isalnum() and not (
+                after.isupper() and text[end - 1].islower()
+            ):  # fmt: skip
+                continue
+        yield _Label(word, labels.kind_of(word), start, end)
+
+
+def spans(text: str) -> Iterator[Span]:
+    """Every told secret in a folded text."""
+    low = lower(text)
+    done = 0
+    for label in _labels(text, low):
+        if label.start < done:
+            continue  # inside a value that was found
+        # Most labels stand in talk: look closer only where something could be a secret.
+        mixed = _MIXED.search(text, label.end, label.end + _FAR + 40) is not None
+        worded = label.kind in ("password", "passphrase", "pin") and (
+            (_SPOKEN_LINK if label.word in _SPOKEN else _WORDED).match(low, label.end) is not None
+        )
+        found = None
+        if (mixed or worded) and not _only_talk(low, label):
+            found = _following(text, low, label, mixed)
+        if found is None and (
+            near := _TOLD_BEFORE.search(low, max(0, label.start - 24), label.start)
+        ):
+            found = None if _only_talk(low, label) else _preceding(text, label, near.start())
+        if found:
+            done = found[2]
+            yield found
+    if "use " in low or "enter " in low or "type " in low or "input " in low:
+        for m in _LOG_IN_WITH.finditer(low):
+            yield "otp", m.start("v"), m.end("v")
+
+
+def _only_talk(low: str, label: _Label) -> bool:
+    before = low[max(0, label.start - 40) : label.start]
+    if any(c in before for c in "${<%") and re.search(r"(?:\$\{?|\{\{ ?|<|%)[\w.-]*$", before):
+        return True  # the name of a variable
+    compound = labels.COMPOUND.match(low, label.end)
+    if compound and not re.match(
+        r"[^\n]{0,3}(?:[:=]|to\b)", low[compound.end() : compound.end() + 6]
+    ):
+        return True
+    if label.kind == "pin" and label.word.startswith("pin"):
+        return bool(labels.PIN_TRAP.search(before))
+    if label.kind == "otp" and label.word in ("code", "codes"):
+        return bool(labels.CODE_TRAP.search(before)) or not labels.CODE_OWNER.search(before)
+    if label.kind == "key" and label.word in ("key", "keys"):
+        return bool(labels.KEY_TRAP.search(before)) or not labels.KEY_OWNER.search(before)
+    return False
+
+
+def _following(text: str, low: str, label: _Label, mixed: bool) -> Span | None:
+    """The secret after `label`: right beside it, behind a link, or near and unmistakable."""
+    near = _ADJACENT.match(low, label.end)
+    at = near.end() if near else label.end
+    told = any(c in ":=(" for c in text[label.end : at])
+    if found := _tested(text, low, label, at, told):
+        return found
+    stop = _STOP.search(low, label.end, label.end + _FAR)
+    limit = stop.start() + 1 if stop else min(len(low), label.end + _FAR)
+    tries = 0
+    for link in _LINK.finditer(low, label.end, limit):
+        fill = _FILL.match(low, link.end())
+        at = fill.end() if fill else link.end()
+        if found := _tested(text, low, label, at, True, first=not tries):
+            return found
+        tries += 1
+        if tries == 4 or not mixed:
+            break
+    if not mixed:
+        return None
+    return _unmistakable(text, low, label, limit)
+
+
+def _value(text: str, at: int) -> tuple[int, int, bool]:
+    """The value at `at`: (start, end, quoted). A quoted value may hold spaces."""
+    opened = _OPEN.match(text, at)
+    quote = opened.group()[-1:] if opened else ""
+    start = opened.end() if opened else at
+    if quote in _CLOSER:
+        end = text.find(_CLOSER[quote], start, start + 160)
+        if end > start and "\n" not in text[start:end]:
+            return start, end, True
+    m = _RUN.match(text, start, start + 200)
     if m is None:
-        return at, at, False
-    end = m.end()
-    run = text[at : min(end, at + 200)]
-    # JSON, query strings and calls go on after the value; a password may hold these in its middle.
-    cut = re.search(r"""["'`<>]|[,;&](?=[A-Za-z_]{2,20}=)|,(?=["'{\[\d\s])|;(?=[A-Za-z ])""", run)
-    if cut:
+        return start, start, False
+    run = m.group()
+    cut = _CUT.search(run)
+    if cut and cut.start() > 0:
         run = run[: cut.start()]
-    run = run.rstrip(".,;:?)]}>\"'`*") if len(run) > 1 else run
+    run = run.rstrip(".,;:?)]}>\"'`*") or run
     if run.endswith("!") and not re.search(r"[0-9@#$%^&*]|[a-z][A-Z]", run):
         run = run.rstrip("!")
-    return at, at + len(run), False
+    return start, start + len(run), False
+
+
+def _tested(
+    text: str, low: str, label: _Label, at: int, told: bool, *, first: bool = True
+) -> Span | None:
+    """The secret that stands at `at`, if what stands there can be one after this label. `told`: a
+    link stands between the two. A plain word counts behind the first link only."""
+    start, end, quoted = _value(text, at)
+    value = text[start:end]
+    before = low[max(0, label.start - 40) : label.start]
+    explicit = told and re.search(r"[:=]\s*[\"'`(]?$", text[label.end : start]) is not None
+    kind = label.kind
+    if kind == "key":
+        kind = "password" if labels.NETWORK.search(before + label.word) else "api_key"
+    if kind in _CODES:
+        return _code(text, label, kind, start, end, told)
+    if kind in ("password", "passphrase"):
+        own_word = explicit or kind == "passphrase" or not label.word.isascii()
+        loose = first and (own_word or bool(labels.OWNED.search(before)))
+        if (
+            label.word in ("credentials", "credential", "creds", "cred", "账密")
+            or "/" in label.word
+        ):
+            return _pair(text, start, told)
+        if _password(text, start, end, quoted, told, loose):
+            return "password", start, end
+        if told and not value:
+            if m := _HANZI_DIGITS.match(text, start):
+                return "password", m.start(), m.end()
+            m = _HANZI_PHRASE.match(text, start)
+            if m and label.word in _SPOKEN and not _hanzi_talk(m.group()):
+                return "password", m.start(), m.end()
+        if told and kind == "passphrase" and (m := _WORD_PHRASE.match(text, start)):
+            words = m.group().split()
+            if not any(w in _FUNCTION_WORDS or talk(w) for w in words):
+                return "password", m.start(), m.end()
+        return None
+    if kind == "session":
+        m = re.compile(r"(?:[\w.-]{1,40}=)?(?P<v>[\w%.~+/=:-]{12,})").match(text, start)
+        if m and (told or label.word not in ("cookie", "cookies", "session")):
+            v = m["v"]
+            if token_shaped(v, least=12):
+                return "session", m.start("v"), m.end("v")
+        return None
+    weak = label.word in _WEAK and not explicit
+    if _token(value, told, weak):
+        return kind, start, end
+    if explicit and _password(text, start, end, quoted, told, False) and len(value) >= 6:
+        return ("password" if kind == "api_key" else kind), start, end
+    return None
+
+
+def _code(text: str, label: _Label, kind: str, start: int, end: int, told: bool) -> Span | None:
+    m = _CODES[kind].match(text, start)
+    if m and not labels.UNIT.match(text, m.end()) and not text[m.end() : m.end() + 1].isalpha():
+        bare = label.word in ("pin", "code", "codes", "combo", "combination", "passcode")
+        if told or not (bare and label.word != "passcode") or re.search(
+            r"(?i:atm|my|card|sim|door|gate|卡|的)[^.]{0,12}$", text[max(0, label.start - 20) : label.start]
+        ):  # fmt: skip
+            return kind, m.start("v"), m.end("v")
+    value = text[start:end]
+    chinese = not label.word.isascii()
+    if kind == "pin" and (told or chinese) and label.word not in ("pin", "combination", "combo"):
+        if password_shaped(value) or (
+            told and chinese and re.fullmatch(r"[a-zA-Z]{6,}", value) and not talk(value)
+        ):
+            return "password", start, end
+    if kind == "otp" and (told or chinese) and re.fullmatch(r"[A-Za-z0-9-]{4,20}", value):
+        if any(c.isdigit() for c in value) and any(c.isalpha() for c in value):
+            if (told or value.upper() == value) and not ordinary(value):
+                return "otp", start, end
+    return None
+
+
+def _pair(text: str, start: int, told: bool) -> Span | None:
+    """After "credentials": user and password, apart by a slash, colon or comma."""
+    m = re.compile(r"[^\s:/|,]{2,40}\s?[/:|,]\s?(?P<v>[^\s,;]{4,40})").match(text, start)
+    if not (told and m) or ordinary(m["v"]):
+        return None
+    if password_shaped(m["v"]) or re.fullmatch(r"[A-Za-z]{4,}", m["v"]):
+        return "password", m.start("v"), m.end("v")
+    return None
 
 
 def _password(text: str, start: int, end: int, quoted: bool, told: bool, loose: bool) -> bool:
-    """`told`: a link stands between label and value. `loose`: a single word is enough."""
+    """`loose`: a single word is enough, because the sentence plainly states the password."""
     value = text[start:end]
     if not value or placeholder(value):
         return False
     if quoted and " " in value:
-        words = value.split()
-        return told and 2 <= len(words) <= 12 and not any(talk(w) for w in words[:1]) and not (
-            ordinary(value) or set(value.lower().split()) & {"is", "are", "must", "the", "be"}
-        )  # fmt: skip
-    if re.fullmatch(r"\d{4,14}", value):
-        return (not _UNIT.match(text, end) and not re.fullmatch(r"(?:19|20)\d\d", value)) or (
-            told and loose and len(value) >= 4 and not _UNIT.match(text, end)
-        )  # fmt: skip
-    if password_shaped(value):
+        words = value.lower().split()
         return (
-            (told or classes(value) >= 2)
-            and not _UNIT.match(text, end)
-            and len(value) >= (4 if told else 6)
+            told
+            and 2 <= len(words) <= 12
+            and not talk(words[0])
+            and not (ordinary(value) or _FUNCTION_WORDS & set(words))
         )
-    if not told or not loose or ordinary(value) or talk(value):
+    if re.fullmatch(r"\d{4,14}#?", value):
+        year = re.fullmatch(r"(?:19|20)\d\d", value) is not None
+        return not labels.UNIT.match(text, end) and (not year or (told and loose))
+    if password_shaped(value):
+        enough = len(value) >= 4 if told else classes(value) >= 2 and len(value) >= 5
+        if not told and len(value) == 4:  # "密码 k8x2"
+            enough = text[start - 2 : start - 1] > "\u2fff" and value.isalnum()
+        return enough and not labels.UNIT.match(text, end)
+    if not (told and loose) or ordinary(value):
         return False
-    if re.fullmatch(r"[A-Za-z]{4,32}", value) or re.fullmatch(
-        r"[A-Za-z]+(?:-[A-Za-z]+){1,5}", value
-    ):
-        return bool(_CLAUSE_END.match(text, end)) and not any(talk(w) for w in value.split("-"))
-    return False
+    words = re.split(r"[-.]", value)
+    if not all(re.fullmatch(r"[A-Za-z]{3,32}", w) for w in words) or len(value) < 4:
+        return False
+    return bool(labels.CLAUSE_END.match(text, end)) and not any(talk(w) for w in words)
 
 
-def _token(text: str, start: int, end: int, told: bool, weak: bool) -> bool:
-    value = text[start:end]
+def _token(value: str, told: bool, weak: bool) -> bool:
     if placeholder(value):
         return False
     if UUID.fullmatch(value):
@@ -174,231 +339,55 @@ def _token(text: str, start: int, end: int, told: bool, weak: bool) -> bool:
     )
 
 
-def _chinese_phrase(text: str, at: int, kind: str) -> tuple[int, int] | None:
-    """A password in Chinese words: "口令：芝麻开门". Only for words said on purpose."""
-    m = re.compile(r"[\u4e00-\u9fff]{3,14}(?=\s*(?:$|[,.;!?，。；、！？\n\"'」』)]))").match(
-        text, at
+def _hanzi_talk(phrase: str) -> bool:
+    return bool(
+        TALK_ZH.search(phrase[:3])
+        or re.search(r"[吗呢吧么]$|需要|必须|不能|可以|用户|获取|联系|保管", phrase)
     )
-    if (
-        m
-        and not TALK_ZH.search(m.group()[:3])
-        and not re.search(r"[吗呢吧么]$|需要|必须|不能|可以|用户", m.group())
+
+
+def _unmistakable(text: str, low: str, label: _Label, limit: int) -> Span | None:
+    """A value near a password's label that nothing links to it, but that is nothing else:
+    "password changed again, this time Tr0ub4dor&3", "密码我用的老的 Moon*77"."""
+    if label.kind not in ("password", "pin") or label.word in ("pin", "combo", "combination"):
+        return None
+    chinese = not label.word.isascii()
+    for m in re.compile(r"[!-~]{5,40}").finditer(
+        text, label.end, min(limit, label.end + _NEAR * 2)
     ):
-        return m.span()
+        gap = low[label.end : m.start()]
+        value = m.group().rstrip(".,;:?)\"'")
+        if "," in value or "(" in value or ordinary(value) or labels.UNIT.match(text, m.end()):
+            return None
+        if chinese and (len(gap) > _NEAR or TALK_ZH.search(gap)):
+            return None
+        need = 2 if chinese else 3
+        if password_shaped(value) and classes(value) >= need and any(c.isdigit() for c in value):
+            return "password", m.start(), m.start() + len(value)
     return None
 
 
-def _judge(text: str, kind: str, label: re.Match[str]) -> Iterator[Span]:
-    after, before = label.end(), text[max(0, label.start() - 40) : label.start()]
-    word = label.group().lower()
-    if re.search(r"(?:\$\{?|\{\{ ?|<|%)[\w.-]*$", before):
-        return  # the name of a variable, not a label
-    if _COMPOUND_EN.match(text, after) or _COMPOUND_ZH.match(text, after):
-        if not re.match(
-            r"(?i:[\s_-]*(?:id|reset|entry|change)\s*(?:to|[:=])|登录(?:是|用|:)|[^\n]{0,8}(?:为|是|:|=)\s*[!-~]{6})",
-            text[after:],
-        ):
-            return
-    if kind == "pin" and _PIN_TRAP.search(before) and word.startswith("pin"):
-        return
-    if kind == "otp" and word in ("code", "codes"):
-        if _CODE_TRAP.search(before) or not _CODE_OWNER.search(before):
-            return
-    if kind == "key" and not _KEY_OWNER.search(before):
-        return
-    tried: list[tuple[int, int, bool, bool]] = []
-    near = _NEAR.match(text, after)
-    if near:
-        opener = text[near.end() - 1 : near.end()]
-        told = ":" in text[after : near.end()]
-        tried.append((*_value_at(text, near.end(), opener if opener in _CLOSERS else ""), told))
-    link = _AFTER.match(text, after)
-    if link:
-        tried.append((*_value_at(text, link.end(), link["quote"]), True))
-    for start, end, quoted, told in tried:
-        value = text[start:end]
-        explicit = told and re.search(r"[:=]\s*[\"'`]?$", text[after:start]) is not None
-        if kind in ("password", "passphrase"):
-            loose = (
-                explicit
-                or bool(_POSSESSED.search(before))
-                or word[-1:] > "\u2fff"
-                or not word.isascii()
-                or kind == "passphrase"
-            )
-            if re.search(r"(?i:cred)|账密", word):
-                pair = re.match(r"[^\s:/|,]{2,40}\s?[/:|,]\s?(?P<v>[^\s,;]{4,40})", text[start:])
-                if (
-                    told
-                    and pair
-                    and (password_shaped(pair["v"]) or re.fullmatch(r"[A-Za-z]{4,}", pair["v"]))
-                    and not ordinary(pair["v"])
-                ):
-                    yield "password", start + pair.start("v"), start + pair.end("v")
-                    return
-                loose = False
-            if _password(text, start, end, quoted, told, loose):
-                yield "password", start, end
-                return
-            if (
-                told
-                and not value
-                and (phrase := _chinese_phrase(text, start, kind))
-                and word in ("口令", "暗号", "密语", "密令", "接头暗语")
-            ):
-                yield "password", *phrase
-                return
-            if told and kind == "passphrase":
-                m = re.compile(
-                    r"(?:[a-z]{3,12}[ -]){2,11}[a-z]{3,12}(?=[\s.,!]*(?:$|\n|[.,!]))"
-                ).match(text, start)
-                if m and not any(
-                    w in {"the", "are", "must", "with", "you", "and", "for", "should"} or talk(w)
-                    for w in m.group().split()
-                ):
-                    yield "password", m.start(), m.end()
-                    return
-        elif kind in ("pin", "cvv", "otp"):
-            want = {
-                "cvv": r"\d{3,4}",
-                "pin": r"\d{4,8}",
-                "otp": r"\d{3}[ -]\d{3}|\d{4,8}|[A-Z]-\d{6}",
-            }[kind]
-            m = re.compile(rf"(?:[\"'`#]?)(?P<v>{want})(?![\w.:/%-]*\d)").match(text, start)
-            if (
-                m
-                and not _UNIT.match(text, m.end())
-                and not re.match(r"[A-Za-z]", text[m.end() : m.end() + 1])
-            ) and not (
-                word.startswith("pin")
-                and not told
-                and not re.search(r"(?i:atm|my|card|sim|卡)[^.]{0,12}$", before)
-            ):
-                yield kind, m.start("v"), m.end("v")
-                return
-            if (
-                kind in ("pin", "otp")
-                and (kind == "pin" or explicit or told)
-                and len(value) >= (4 if kind == "pin" else 6)
-            ):
-                if (
-                    password_shaped(value)
-                    and not word.startswith("pin")
-                    and (told or not word.isascii())
-                ):
-                    yield ("password" if kind == "pin" else "otp"), start, end
-                    return
-                if (
-                    told
-                    and not word.isascii()
-                    and re.fullmatch(r"[A-Za-z0-9]{4,12}", value)
-                    and any(c.isdigit() for c in value)
-                ):
-                    yield "otp", start, end
-                    return
-        elif kind in ("token", "key"):
-            weak = kind == "key" or word in (
-                "token",
-                "tokens",
-                "secret",
-                "secrets",
-                "credential",
-                "credentials",
-                "ak",
-                "sk",
-            )
-            if _token(text, start, end, told, weak and not explicit):
-                if kind == "key" and not told:
-                    continue
-                yield ("token" if "token" in word or "令牌" in word else "api_key"), start, end
-                return
-            if explicit and "secret" in word and _password(text, start, end, quoted, told, False):
-                yield "password", start, end
-                return
-        elif kind == "session":
-            m = re.compile(r"(?:[\w.-]{1,40}=)?(?P<v>[\w%.~+/=:-]{12,})").match(text, start)
-            if m and told and token_shaped(m["v"], least=12):
-                yield "session", m.start("v"), m.end("v")
-                return
-
-
-_HEADERS = re.compile(
-    r"(?i:(?P<name>authorization|proxy-authorization|x-[\w-]{1,30}|(?:set-)?cookie|api-?key)\s*[:=]\s*[\"']?"
-    r"(?P<scheme>(?:basic|bearer|token|digest|apikey|aws4-hmac-sha256|hmac|jwt|oauth|negotiate|ntlm|key)\s+)?(?P<v>[^\s\"',]{6,}))"
-)
-_BEARER = re.compile(r"(?i:\b(?:bearer|basic)\s+(?:token\s+)?[\"'`]?)(?P<v>[\w.~+/=-]{12,})")
-_COMMAND = re.compile(
-    r"(?:(?:^|\s)(?:curl|wget|http|https|httpie)\b[^\n]{0,200}?\s(?:-u|--user|-a|--auth)[ =]?[\"']?[^\s:\"']{1,64}:(?P<curl>[^\s\"']{3,128}))"
-    r"|(?:\b(?:mysql|mysqldump|mariadb|mysqladmin)\b[^\n]{0,120}?\s-p(?P<mysql>[^\s\"']{4,64}))"
-    r"|(?:\bsshpass\s+-p\s?[\"']?(?P<ssh>[^\s\"']{4,64}))"
-    r"|(?:\bredis-cli\b[^\n]{0,120}?\s-a\s?[\"']?(?P<redis>[^\s\"']{4,64}))"
-    r"|(?:\b(?:docker|podman|helm|az|oc)\s+login\b[^\n]{0,160}?\s(?:-p|--password)[ =][\"']?(?P<docker>[^\s\"']{4,128}))"
-    r"|(?:\s--?(?:password|passwd|pass|token|api-?key|secret|auth-token|access-token)[ =][\"']?(?P<flag>[^\s\"']{6,200}))"
-)  # fmt: skip
-# "root / toor123!", "用 admin / Abc123 登录", "hunter2 is my password", "Abc123 是我的密码".
-_PAIR = re.compile(
-    r"(?<![\w/.:-])(?P<u>[A-Za-z][\w.@+-]{1,40})\s?[/|:]\s?(?P<v>[^\s,，。;；/|、]{5,40})"
-)
-_PAIR_CONTEXT = re.compile(
-    r"(?i:log[ -]?(?:in|on|into)|sign[ -]?in|credential|creds\b|account|password|username|\bssh\b|\bvpn\b|wi-?fi|\bssid\b|\bnas\b|router|\bftp\b|\bsmtp\b|\bdb\b|admin panel|use\b)|登录|登陆|账号|账户|用户名|密码|口令|路由器|无线|堡垒机|后台"
-)
-_REVERSED = re.compile(
-    r"[\"'`]?(?P<v>[!-~]{4,40}?)[\"'`]?\s*(?:(?:is|was|as|=|works as|are)\s(?:\w{1,12}'?s?\s){0,5}?(?:pass ?(?:word|code|phrase)|pin|pwd|otp|verification code|one[- ]time code|login code|security code|api key|token|secret)\b"
-    r"|[)(,，\s]{0,2}(?:\s?(?:就|才|这个?|还)?(?:是|为|当作?|做|作为?|作)\s?[^\s,，。;；!?]{0,10}?(?:的)?|[(（]\s?)(?:密码|口令|验证码|校验码|动态码|取款密码|支付密码|PIN))",
-    re.IGNORECASE,
-)
-_USERINFO = re.compile(
-    r"(?:用户名?|账号|帐号|账户|user(?:name)?|login|account|uid|user id)\s?(?:是|为|:|=|is)?\s?[\"']?(?P<u>[\w.@+-]{2,40})[\"']?\s?(?:[,，;；/|、和及与&]|and|with|\s)\s?(?:(?:密|pw|pass)\s?(?:是|为|:|=|is)?\s?)[\"']?(?P<v>[^\s,，。;；]{4,40})",
-    re.IGNORECASE,
-)
-
-
-def spans(text: str) -> Iterator[Span]:
-    """Every told secret in a folded text."""
-    for label in _LABEL.finditer(text):
-        yield from _judge(text, str(label.lastgroup), label)
-    for m in _HEADERS.finditer(text):
-        name, value = m["name"].lower(), m["v"].rstrip(".,;)")
-        if "authorization" in name and m["scheme"] and not ordinary(value) and len(value) >= 8:
-            yield "token", m.start("v"), m.start("v") + len(value)
-        elif token_shaped(value.partition("=")[2] if "cookie" in name else value, least=12):
-            if not name.startswith("x-") or re.search(
-                r"key|token|auth|secret|sign|session|csrf", name
-            ):
-                yield (
-                    ("session" if "cookie" in name else "token"),
-                    m.start("v"),
-                    m.start("v") + len(value),
-                )
-    for m in _BEARER.finditer(text):
-        if token_shaped(m["v"], least=12):
-            yield "token", m.start("v"), m.end("v")
-    for m in _COMMAND.finditer(text):
-        for group, value in m.groupdict().items():
-            if value and not ordinary(value):
-                yield "password", m.start(group), m.end(group)
-    if _PAIR_CONTEXT.search(text):
-        for m in _PAIR.finditer(text):
-            value = m["v"].rstrip(".,;:)\"'")
-            near = text[max(0, m.start() - 40) : m.end() + 40]
-            if (
-                password_shaped(value)
-                and classes(value) >= 2
-                and _PAIR_CONTEXT.search(near)
-                and not re.fullmatch(r"\d+(?:[.:]\d+)*", value)
-            ):
-                yield "password", m.start("v"), m.start("v") + len(value)
-        for m in _USERINFO.finditer(text):
-            if password_shaped(m["v"]):
-                yield "password", m.start("v"), m.end("v")
-    for m in _REVERSED.finditer(text):
-        value = m["v"]
-        tail = m.group().lower()
-        if re.fullmatch(r"\d{4,8}", value) and not re.search(r"api key|token|secret$", tail):
-            yield (
-                "otp" if re.search(r"code|otp|验证|校验|动态", tail) else "password",
-                m.start("v"),
-                m.end("v"),
-            )
-        elif password_shaped(value) and len(value) >= 6:
-            yield "password", m.start("v"), m.end("v")
+def _preceding(text: str, label: _Label, end: int) -> Span | None:
+    """The secret that ends at `end`, before a link to `label`."""
+    start = max(0, end - 44)
+    space = max(text.rfind(c, start, end) for c in " \n,，。：:;(\"'")
+    digits = re.compile(r"(?<!\d)\d{3}[ -]\d{3}$").search(text, start, end)
+    start = digits.start() if digits else max(start, space + 1)
+    value = text[start:end].rstrip("\"'`")
+    # Chinese is written without blanks: the value is the run of ASCII at the end.
+    run = re.search(r"[!-~]+(?: [!-~]+)?$" if digits else r"[!-~]+$", value)
+    if run is None or not 4 <= len(run.group()) <= 40:
+        return None
+    value, start = run.group(), start + run.start()
+    span = (start, start + len(value))
+    if re.fullmatch(r"(?:[A-Z]-)?\d{4,8}|\d{3}[ -]\d{3}", value):
+        year = re.fullmatch(r"(?:19|20)\d\d", value)
+        if label.kind in ("otp", "pin", "password") and not year:
+            return ("otp" if label.kind == "otp" else "password"), *span
+    elif label.kind in ("api_key", "token"):
+        if token_shaped(value, least=16):
+            return label.kind, *span
+    elif label.kind in ("password", "pin", "passphrase") and len(value) >= 6:
+        if password_shaped(value):
+            return "password", *span
+    return None

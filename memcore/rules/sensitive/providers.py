@@ -58,7 +58,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
          r"(?<![A-Za-z0-9])(?:lin_(?:api|oauth)_\w{20,}|ntn_\w{20,}|figd_[\w-]{20,}|(?:PMAK|NRAK)-[\w-]{20,}|sntry[su]_[\w=+/-]{20,}|sbp_\w{20,}|sb_secret_\w{16,}|pscale_\w+_[\w-]{20,}|nfp_\w{20,}|tskey-[\w-]{16,}|CCIPAT_\w{16,}|ops_eyJ[\w-]{20,}|dp\.(?:pt|st|ct|sa)\.[\w-]{20,}|bkua_[0-9a-f]{20,}|FlyV1\s\w{16,}|pul-[0-9a-f]{30,}|dapi[0-9a-f]{32}|pat-[a-z]{2}\d-[0-9a-f-]{30,}|sl\.[\w-]{60,}|phx_\w{20,}|rnd_\w{20,}|napi_\w{20,}|xkeysib-[0-9a-f]{30,}|AGE-SECRET-KEY-1[0-9A-Z]{50,})"),
         # Anything that follows the same custom: vendor_kind_random
         ("token", "_live_ _test_ _prod_ _pat_ _sk_ _key_ _secret_ _token_ -live- -prod-",
-         r"(?i:(?<![A-Za-z0-9])[a-z]{2,12}[_-](?:live|test|prod|pat|sk|key|secret|token|api)[_-](?P<body>[A-Za-z0-9]{16,}))"),
+         r"(?i:(?<![A-Za-z0-9])(?!pk_)[a-z]{2,12}[_-](?:live|test|prod|pat|sk|key|secret|token|api)[_-](?P<body>[A-Za-z0-9]{16,}))"),
         # JSON Web Tokens
         ("jwt", "eyJ", r"(?<![A-Za-z0-9])eyJ[\w-]{8,}\.(?:eyJ[\w-]{4,}|[\w-]{0,2000}\.[\w-]{4,})(?:\.[\w-]*){0,3}"),
         # Wallet keys

@@ -30,15 +30,34 @@ def _english() -> frozenset[str]:
     return frozenset(Mnemonic("english").wordlist)
 
 
+def _row_of(words: frozenset[str], text: str, least: int) -> bool:
+    """True when `least` list words stand in a row; numbers and marks between them do not count.
+    One pass over the words, because almost every text fails it."""
+    row = 0
+    for piece in text.lower().split():
+        word = piece.strip(".,;:|/-()'\"0123456789、")
+        if word in words:
+            row += 1
+            if row >= least:
+                return True
+        elif "," in word or word.count(".") > 1:
+            row += sum(p.strip(" .0123456789") in words for p in word.split(","))
+            if row >= least:
+                return True
+        elif word:
+            row = 0
+    return False
+
+
 def spans(text: str) -> Iterator[Span]:
     """Recovery phrases in a folded text."""
     label = _LABEL.search(text)
     if label:
         for m in _HANZI_RUN.finditer(text, label.end()):
             yield "seed_phrase", m.start(), m.end()
-    if text.count(" ") + text.count(",") + text.count("\n") < 7:
-        return
     words = _english()
+    if label is None and not _row_of(words, text, 12):
+        return
     run: list[re.Match[str]] = []
     hits = 0
 

@@ -154,7 +154,7 @@ def classes(value: str) -> int:
 
 def password_shaped(value: str) -> bool:
     """True for a mix nobody writes as prose: digits with letters, or symbols inside a word."""
-    if len(value) < 4 or ordinary(value):
+    if len(value) < 4 or ordinary(value) or re.fullmatch(r"[A-Za-z_-]+=+([\"'].*)?", value):
         return False
     letters = any(c.isalpha() for c in value)
     digits = any(c.isdigit() for c in value)
