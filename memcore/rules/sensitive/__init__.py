@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from types import ModuleType
 
 from memcore.models import Finding
 from memcore.rules.sensitive import commands, numbers, phrases, providers, seeds
@@ -78,6 +79,7 @@ def _whole(text: str) -> Sequence[tuple[str, int, int]]:
 def _window(text: str) -> list[tuple[str, int, int]]:
     # What was masked before is no longer there: neither a label nor a value.
     folded = fold(_MASKED.sub(lambda m: "…" * len(m.group()), text))
+    passes: list[tuple[Folded, tuple[ModuleType, ...]]]
     passes = [(folded, (providers, numbers, phrases, commands, seeds))]
     if (closed := close_up(folded)) is not None:
         passes.append((closed, (providers, numbers, phrases)))

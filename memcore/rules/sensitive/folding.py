@@ -1,4 +1,3 @@
-# ruff: noqa: E501, SIM102
 """A view of a text in which tricks of writing are undone, with the way back to the original.
 
 Pure: no I/O. Full-width and styled letters, look-alike letters of other scripts, invisible

@@ -1,4 +1,4 @@
-# ruff: noqa: E501, SIM102
+# ruff: noqa: E501
 """The words that announce a secret, and the words around them that say it is only talk.
 
 Pure: no I/O. Plain word lists, one kind a line; a blank in an English word also matches `_`, `-` or

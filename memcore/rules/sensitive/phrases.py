@@ -176,14 +176,12 @@ def _following(text: str, low: str, label: _Label, mixed: bool) -> Span | None:
         return found
     stop = _STOP.search(low, label.end, label.end + _FAR)
     limit = stop.start() + 1 if stop else min(len(low), label.end + _FAR)
-    tries = 0
-    for link in _LINK.finditer(low, label.end, limit):
+    for tries, link in enumerate(_LINK.finditer(low, label.end, limit)):
         fill = _FILL.match(low, link.end())
         at = fill.end() if fill else link.end()
         if found := _tested(text, low, label, at, True, first=not tries):
             return found
-        tries += 1
-        if tries == 4 or not mixed:
+        if tries == 3 or not mixed:
             break
     if not mixed:
         return None
