@@ -8,7 +8,8 @@ import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,14 @@ def _database(
         with admin.connect() as connection:
             connection.execute(text(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)"))
     admin.dispose()
+
+
+@pytest.fixture(scope="session")
+def database_from(
+    server: Callable[[str], str],
+) -> Callable[[str], AbstractContextManager[str]]:
+    """Template → URL of a copy, dropped at the end: `with database_from(demo_template) as url`."""
+    return partial(_database, server)
 
 
 @pytest.fixture(scope="session")
