@@ -21,6 +21,7 @@ from memcore.services.checkpoints import (
     diff,
     index,
     links,
+    moving,
     pruning,
     reading,
     retention,
@@ -176,6 +177,10 @@ class CheckpointService:
     def delete_thread(self, thread_id: str, *, actor: Actor) -> Deleted:
         """Forget a thread in every table, its archive and its snapshots. Cannot be undone."""
         return pruning.delete_thread(self._store(actor), self._runtime.engine, thread_id, actor)
+
+    def move_thread(self, thread_id: str, end: datetime, *, actor: Actor) -> None:
+        """Let a thread's newest checkpoint be of the moment `end`, for demo data and tests."""
+        moving.move_thread(self._store(actor), thread_id, end)
 
     # ---- snapshots -------------------------------------------------------------------------------
 

@@ -37,6 +37,15 @@ def _findings(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
             f"Chat models refuse such a history. Add a tool message for each, or remove the call: "
             f"{names}.",
         )
+    left = [c for c in checkpoint.pending_tool_calls if c.status == "pending"]
+    if left and checkpoint.newest and checkpoint.status is ThreadStatus.FINISHED:
+        yield Finding(
+            "warning",
+            f"The run ended with {_count(len(left), 'tool call')} unanswered",
+            "The next message will leave a history that chat models refuse: "
+            + ", ".join(c.name for c in left)
+            + ".",
+        )
     for channel in checkpoint.channels:
         if channel.problem:
             yield Finding(
@@ -72,7 +81,7 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
     for interrupt in waiting:
         question = shorten(str(readable(interrupt.value)), 200)
         yield Finding(
-            "warning", f"Waits for a human at {interrupt.node or 'a node'} since {age}", question
+            "warning", f"Waiting for a human at {interrupt.node or 'a node'} for {age}", question
         )
     if answered:
         yield Finding(
@@ -88,7 +97,7 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
         part = f" {_count(done, 'task')} of this step {'has' if done == 1 else 'have'} results."
         yield Finding(
             "warning",
-            f"Due to run: {', '.join(checkpoint.next_nodes) or 'a task'}; nothing since {age}",
+            f"Due to run: {', '.join(checkpoint.next_nodes) or 'a task'}; nothing done for {age}",
             "It is running now, was killed, or stopped at a breakpoint (interrupt_before). Resume "
             f"without a value to go on.{part if done else ''}",
         )

@@ -254,8 +254,12 @@ class Checkpoint:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The graph's own channels by name, without LangGraph's bookkeeping and the messages."""
-        return {c.name: c.value for c in self.channels if not c.internal and c.name != "messages"}
+        """The graph's own channels that hold a value, by name, without the messages."""
+        return {
+            c.name: c.value
+            for c in self.channels
+            if not c.internal and c.name != "messages" and c.storage != "empty"
+        }
 
     @property
     def tool_states(self) -> tuple[ToolCall, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -116,52 +117,14 @@ def _said(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
-def aged(raw: psycopg.Connection[Any]) -> Callable[[str, float], None]:
-    """`aged(thread, days)` moves a thread into the past: ids, times and links."""
-    import uuid
-    from datetime import UTC, datetime, timedelta
-
-    from memcore.services.checkpoints.index import id_before, moment
-
-    def earlier(checkpoint_id: str, days: float) -> str:
-        at = moment(None, checkpoint_id)
-        assert at is not None
-        base = uuid.UUID(id_before(at - timedelta(days=days)))
-        # The low 64 bits tell apart what was made in the same microsecond.
-        low = uuid.UUID(checkpoint_id).int & (2**64 - 1)
-        return str(uuid.UUID(int=base.int | low))
+def aged(watched: Core, operator_: Actor) -> Callable[[str, float], None]:
+    """`aged(thread, days)` moves a thread into the past."""
 
     def move(thread_id: str, days: float) -> None:
-        rows = raw.execute(
-            "SELECT checkpoint_ns, checkpoint_id, checkpoint ->> 'ts' FROM checkpoints"
-            " WHERE thread_id = %s",
-            (thread_id,),
-        ).fetchall()
-        for ns, old, ts in rows:
-            new = earlier(old, days)
-            at = (datetime.fromisoformat(ts) - timedelta(days=days)).astimezone(UTC).isoformat()
-            raw.execute(
-                "UPDATE checkpoints SET checkpoint_id = %s, checkpoint = jsonb_set(jsonb_set("
-                "checkpoint, '{ts}', to_jsonb(%s::text)), '{id}', to_jsonb(%s::text))"
-                " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s",
-                (new, at, new, thread_id, ns, old),
-            )
-            for table, column in (
-                ("checkpoints", "parent_checkpoint_id"),
-                ("checkpoint_writes", "checkpoint_id"),
-            ):
-                raw.execute(
-                    sql.SQL(
-                        "UPDATE {table} SET {column} = %s WHERE thread_id = %s"
-                        " AND checkpoint_ns = %s AND {column} = %s"
-                    ).format(table=sql.Identifier(table), column=sql.Identifier(column)),
-                    (new, thread_id, ns, old),
-                )
-            raw.execute(
-                "UPDATE checkpoints SET metadata = replace(metadata::text, %s, %s)::jsonb"
-                " WHERE thread_id = %s",
-                (old, new, thread_id),
-            )
+        newest = watched.checkpoints.timeline(thread_id, actor=operator_).steps[0].created_at
+        assert newest is not None
+        end = newest - timedelta(days=days)
+        watched.checkpoints.move_thread(thread_id, end, actor=operator_)
 
     return move
 
