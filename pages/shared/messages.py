@@ -140,9 +140,10 @@ def attempt(what: str) -> Iterator[None]:
 
 
 def done(text: str, *, undo: str | None = None) -> None:
-    """Say that a write happened. `undo` is the change's id: its own Undo button is shown until it
-    is used or dismissed, so a second write never takes the first one's undo away."""
-    st.toast(plain(text), icon=":material/check:")
+    """Say that a write happened, at the next full run; a callback inside a fragment or dialog ends
+    with `st.rerun()`. `undo` is the change's id: its own Undo button is shown until it is used or
+    dismissed, so a second write never takes the first one's undo away."""
+    st.session_state.setdefault("frame_toasts", []).append(text)
     if undo:
         st.session_state.setdefault("frame_undo", []).append({"id": undo, "text": text})
 
@@ -166,7 +167,7 @@ def _undo(change_id: str) -> None:
                 [f"{memory_id}: {why}" for memory_id, why in report.refused.items()],
             )
         else:
-            st.toast("Undone.", icon=":material/undo:")
+            st.session_state.setdefault("frame_toasts", []).append("Undone.")
     reads.forget()
 
 
@@ -189,6 +190,8 @@ def failures() -> None:
 def notices() -> None:
     """Draw what callbacks left: failures once, undo offers until used. The frame calls this."""
     failures()
+    for text in st.session_state.pop("frame_toasts", []):
+        st.toast(plain(text), icon=":material/check:")
     for offer in st.session_state.get("frame_undo", [])[-_UNDO_SHOWN:]:
         with st.container(
             horizontal=True, vertical_alignment="center", gap="small", key=f"frame_{offer['id']}"
@@ -232,7 +235,7 @@ def _load_demo() -> None:
         with st.spinner("Loading the demo data…"):
             loaded = demo.load(session.service())
         st.session_state["frame_library"] = loaded.library_id
-        st.toast(f"{loaded.memories} memories loaded.", icon=":material/check:")
+        done(f"{loaded.memories} memories loaded.")
     reads.forget()
 
 

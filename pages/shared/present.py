@@ -101,10 +101,11 @@ def count(number: int, one: str, many: str | None = None) -> str:
 # ---- tables -------------------------------------------------------------------------------------
 
 
-def local_times(moments: Iterable[datetime | None], zone: tzinfo) -> pd.Series:
+def local_times(moments: Iterable[datetime | None], zone: tzinfo) -> Any:
     """Times as naive local ones: the table shows them as they are, the heading says the zone."""
     values = [m.astimezone(zone).replace(tzinfo=None) if m else None for m in moments]
-    return pd.Series(values, dtype="datetime64[us]")
+    # An array, not a series: a series would be aligned to the table's index by its own.
+    return pd.array(values, dtype="datetime64[us]")
 
 
 def memories(rows: Sequence[Memory], zone: tzinfo) -> pd.DataFrame:
