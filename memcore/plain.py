@@ -18,6 +18,8 @@ from memcore.models import ScoreTerm
 def plain(value: Any) -> Any:
     """`value` as JSON takes it: enums as words, aware times as ISO 8601, a float that is not finite
     as None. A score term says its contribution as well."""
+    if value is None or type(value) in (str, int, bool):
+        return value
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         out = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
         if isinstance(value, ScoreTerm):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -31,6 +31,7 @@ from memcore.models import (
     Subject,
     Verdict,
 )
+from memcore.plain import plain
 from memcore.rules import duplicates, gate, sensitive
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import (
@@ -240,6 +241,7 @@ class _Batch:
     ) -> None:
         self._library = library
         self._settings = settings
+        self._recorded = plain(settings.gate)
         self._subject = subject
         self._actor = actor
         self._now = datetime.now(UTC)
@@ -268,8 +270,8 @@ class _Batch:
                 "source": item.draft.source,
                 "draft": records.of_draft(item.draft, item.text),
                 "facts": records.of_facts(facts),
-                "settings": asdict(self._settings.gate),
-                "checks": [asdict(check) for check in verdict.checks],
+                "settings": self._recorded,
+                "checks": [plain(check) for check in verdict.checks],
                 "accepted": verdict.accepted,
                 "outcome": verdict.outcome,
                 "blocked_by": verdict.blocked_by,
