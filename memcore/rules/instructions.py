@@ -81,14 +81,14 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (
             "bypass",
             r"(?:跳过|绕过|绕开|关闭|禁用|停用|解除|取消)[^。\n]{0,8}"
-            r"(?:身份验证|权限检查|权限校验|安全检查|安全限制|安全策略|内容过滤|审核|审查|门控|确认步骤|二次确认|防护)"
+            r"(?:身份验证|权限检查|权限校验|安全检查|安全限制|安全策略|内容过滤|审核|审查|审批|授权|校验|门控|确认步骤|二次确认|防护)"
             r"|\b(?:skip|bypass|disable|turn off|circumvent)\b[^.\n]{0,20}\b(?:authentication|authorization"
             r"|permission checks?|safety|security checks?|content filters?|moderation|confirmations?|guardrails?)\b",
         ),
         (
             "command",
             r"(?:每次|一律|自动|总是|立即|马上|直接)[^。\n]{0,12}(?:执行|运行|调用|删除|清空|转账|付款|支付)[^。\n]{0,20}"
-            r"(?:rm |curl|wget|bash|sh |powershell|脚本|所有(?:文件|数据|记忆)|全部(?:文件|数据|记忆)|数据库|账户)"
+            r"(?:rm |curl|wget|bash|sh |powershell|脚本|转账|付款|工具|所有(?:文件|数据|记忆)|全部(?:文件|数据|记忆)|数据库|账户)"
             r"|\b(?:always|every time|automatically|immediately|whenever)\b[^.\n]{0,40}"
             r"\b(?:run|execute|call|invoke|delete|wipe|transfer|pay)\b[^\n]{0,30}"
             r"(?:\brm -|\bcurl\b|\bwget\b|\bbash\b|\bpowershell\b|\ball (?:files|data|memories)\b|\bhttps?:)"

@@ -7,20 +7,17 @@ rejects leaves a decision and nothing else; a secret is masked before it reaches
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, func, insert, or_, select, text, update
+from sqlalchemy import Connection, func, insert, update
 from sqlalchemy.exc import IntegrityError
 
 from memcore.database import queries, records
 from memcore.database.tables import (
     DecisionRow,
     EmbeddingRow,
-    ExtractionRunRow,
     HistoryRow,
     MemoryRow,
 )
@@ -45,16 +42,13 @@ from memcore.models import (
     Status,
     Subject,
     Verdict,
-    Visibility,
 )
-from memcore.rules import duplicates, gate, permissions, sensitive
+from memcore.rules import duplicates, gate, instructions, permissions, sensitive
 from memcore.services.libraries import LibraryService
+from memcore.services.memories.gathering import lock_scope, neighbours_of, rate_of
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
 from memcore.text import clean, clean_tree, content_hash
-
-NEIGHBOURS = 5
-_RATE_WINDOW = timedelta(hours=24)
 
 
 class Adding:
@@ -92,8 +86,13 @@ class Adding:
         subject: Subject,
         actor: Actor | None = None,
         run_id: str | None = None,
+        approved: bool = False,
+        updates: str | None = None,
     ) -> Added:
-        """Judge `draft` and store it where accepted; the decision is stored either way. Raises
+        """Judge `draft` and store it where accepted; the decision is stored either way. `run_id`:
+        the extraction it comes from, which does not count against itself. `approved`: a person
+        looked at it, so rate and instruction-like wording do not hold it. `updates`: the memory it
+        replaces, where a recall for the subject may return that one. Raises
         InvalidInput (no session for a session memory, and the like), PermissionDenied,
         LibraryDisabled, NotFound, DatabaseError."""
         library, settings = self._open(subject)
@@ -109,9 +108,15 @@ class Adding:
                     self._may_create(connection, actor, draft, subject)
                     lock_scope(connection, library.id, draft.scope, place)
                     facts = self._facts(
-                        connection, library, settings, draft, subject, place, vector, found, failure
-                    )
+                        connection, library, settings, draft, subject, place, vector, found,
+                        failure, run_id, approved,
+                    )  # fmt: skip
                     verdict = gate.judge(draft, facts, settings.gate)
+                    if updates and verdict.outcome == "stored" and queries.count_recallable(
+                        connection, subject, actor, [updates],
+                        share_between_agents=settings.share_between_agents,
+                    ):  # fmt: skip
+                        verdict = replace(verdict, outcome="update", matched_id=updates)
                     return self._write(
                         connection, library, settings, draft, subject, actor, facts, verdict,
                         masked, vector, run_id,
@@ -204,8 +209,10 @@ class Adding:
         vector: Vectors | None,
         found: tuple[Any, ...],
         failure: str,
+        run_id: str | None = None,
+        approved: bool = False,
     ) -> Facts:
-        used, next_slot = rate_of(connection, subject, settings.gate.max_extractions)
+        used, next_slot = rate_of(connection, subject, settings.gate.max_extractions, run_id)
         neighbours = neighbours_of(
             connection, library, draft, subject, place, vector,
             share=settings.share_between_agents,
@@ -221,8 +228,8 @@ class Adding:
                 else None
             ),
             extractions_in_window=used,
-            rate_exempt=draft.source != "extraction",
-            sensitive=found,
+            rate_exempt=approved or draft.source != "extraction",
+            sensitive=found if approved else (*found, *instructions.find(draft.content)),
             next_slot=next_slot,
         )
 
@@ -381,103 +388,11 @@ def scope_id_of(draft: Draft, subject: Subject) -> str:
     return found
 
 
-def lock_scope(connection: Connection, library_id: str, scope: Scope, scope_id: str) -> None:
-    """Let one writer at a time into a scope until the transaction ends; other scopes go on."""
-    digest = hashlib.blake2b(f"{library_id}/{scope}/{scope_id}".encode(), digest_size=8).digest()
-    key = int.from_bytes(digest, "big", signed=True)
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
-
-
-def neighbours_of(
-    connection: Connection,
-    library: Library,
-    draft: Draft,
-    subject: Subject,
-    place: str,
-    vector: Vectors | None,
-    *,
-    share: bool,
-) -> tuple[Neighbour, ...]:
-    """Living memories of the draft's scope that its user may see and its agent may use: exact
-    matches, then nearest first. Someone else's private memory is never among them."""
-    m = MemoryRow
-    same = m.content_hash == content_hash(draft.content)
-    here = living_in_scope(library, draft.scope, place, subject, share=share)
-    columns = (m.id, m.content, m.memory_type, same.label("exact"))
-    if vector is None:
-        rows = connection.execute(
-            select(*columns, text("NULL AS distance")).where(here, same).limit(NEIGHBOURS)
-        ).all()
-    else:
-        distance = EmbeddingRow.embedding.op("<=>")(vector).label("distance")
-        rows = connection.execute(
-            select(*columns, distance)
-            .outerjoin(
-                EmbeddingRow,
-                and_(
-                    EmbeddingRow.collection_id == library.collection_id,
-                    EmbeddingRow.memory_id == m.id,
-                ),
-            )
-            .where(here)
-            .order_by(same.desc(), text("distance"), m.id)
-            .limit(NEIGHBOURS)
-        ).all()
-    return tuple(
-        Neighbour(
-            memory_id=row.id,
-            content=row.content,
-            similarity=1.0 if row.distance is None else float(np.clip(1 - row.distance, 0, 1)),
-            exact=row.exact,
-            memory_type=row.memory_type,
-        )
-        for row in rows
-        if row.exact or row.distance is not None
-    )
-
-
-def living_in_scope(
-    library: Library, scope: Scope, place: str, subject: Subject, *, share: bool
-) -> ColumnElement[bool]:
-    """What a draft of `subject` is compared with: active memories of the scope that its user may
-    see and its agent may use. Someone else's private memory is never among them."""
-    m = MemoryRow
-    return and_(
-        m.library_id == library.id,
-        m.scope == scope,
-        m.scope_id == place,
-        m.status == Status.ACTIVE,
-        or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
-        queries.of_agent(subject, share_between_agents=share),
-    )
-
-
 def expiry_of(draft: Draft, settings: LibrarySettings) -> datetime | None:
     """When the memory of `draft` expires: as it says, else by the library's expiration_days."""
     if draft.expires_at is not None or not settings.expiration_days:
         return draft.expires_at
     return (draft.created_at or datetime.now(UTC)) + timedelta(days=settings.expiration_days)
-
-
-def rate_of(connection: Connection, subject: Subject, limit: int) -> tuple[int, datetime | None]:
-    """Extraction runs of the session in the last 24 hours by the database's clock, and when the
-    next slot opens. At exactly 24 h a run no longer counts."""
-    if subject.session_id is None:
-        return 0, None
-    rows = connection.execute(
-        select(ExtractionRunRow.at)
-        .where(
-            ExtractionRunRow.library_id == subject.library_id,
-            ExtractionRunRow.conversation_id == subject.session_id,
-            ExtractionRunRow.counted,
-            ExtractionRunRow.at > func.now() - _RATE_WINDOW,
-        )
-        .order_by(ExtractionRunRow.at.desc())
-    ).scalars()
-    at = list(rows)
-    if len(at) < limit or not limit:
-        return len(at), None
-    return len(at), at[limit - 1] + _RATE_WINDOW
 
 
 def put_vector(connection: Connection, library: Library, memory: Memory, vector: Vectors) -> Memory:

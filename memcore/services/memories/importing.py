@@ -32,17 +32,10 @@ from memcore.models import (
     Verdict,
 )
 from memcore.plain import plain
-from memcore.rules import duplicates, gate, sensitive
+from memcore.rules import duplicates, gate, instructions, sensitive
 from memcore.services.libraries import LibraryService
-from memcore.services.memories.adding import (
-    NEIGHBOURS,
-    cleaned,
-    expiry_of,
-    living_in_scope,
-    lock_scope,
-    rate_of,
-    scope_id_of,
-)
+from memcore.services.memories.adding import cleaned, expiry_of, scope_id_of
+from memcore.services.memories.gathering import NEIGHBOURS, living_in_scope, lock_scope, rate_of
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
 from memcore.text import content_hash
@@ -110,7 +103,8 @@ class Importing:
                 continue
             found = sensitive.find(draft.content)
             text = sensitive.mask(draft.content, found) if found else draft.content
-            ready.append(_Ready(number, draft, place, text, found))
+            steers = instructions.find(draft.content)
+            ready.append(_Ready(number, draft, place, text, (*found, *steers)))
         texts = [r.text[: settings.gate.max_length] for r in ready]
         vectors = self._embedded_many(library, texts, progress)
         with self._runtime.engine.begin() as connection:

@@ -1,0 +1,115 @@
+"""Facts about a draft that only the database knows: what is near it, how often its session was
+read, and the lock under which both stay true.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime, timedelta
+
+import numpy as np
+from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, text, true
+
+from memcore.database import queries
+from memcore.database.tables import EmbeddingRow, ExtractionRunRow, MemoryRow
+from memcore.embeddings import Vectors
+from memcore.models import Draft, Library, Neighbour, Scope, Status, Subject, Visibility
+from memcore.text import content_hash
+
+NEIGHBOURS = 5
+_RATE_WINDOW = timedelta(hours=24)
+
+
+def lock_scope(connection: Connection, library_id: str, scope: Scope, scope_id: str) -> None:
+    """Let one writer at a time into a scope until the transaction ends; other scopes go on."""
+    digest = hashlib.blake2b(f"{library_id}/{scope}/{scope_id}".encode(), digest_size=8).digest()
+    key = int.from_bytes(digest, "big", signed=True)
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+
+
+def neighbours_of(
+    connection: Connection,
+    library: Library,
+    draft: Draft,
+    subject: Subject,
+    place: str,
+    vector: Vectors | None,
+    *,
+    share: bool,
+) -> tuple[Neighbour, ...]:
+    """Living memories of the draft's scope that its user may see and its agent may use: exact
+    matches, then nearest first. Someone else's private memory is never among them."""
+    m = MemoryRow
+    same = m.content_hash == content_hash(draft.content)
+    here = living_in_scope(library, draft.scope, place, subject, share=share)
+    columns = (m.id, m.content, m.memory_type, same.label("exact"))
+    if vector is None:
+        rows = connection.execute(
+            select(*columns, text("NULL AS distance")).where(here, same).limit(NEIGHBOURS)
+        ).all()
+    else:
+        distance = EmbeddingRow.embedding.op("<=>")(vector).label("distance")
+        rows = connection.execute(
+            select(*columns, distance)
+            .outerjoin(
+                EmbeddingRow,
+                and_(
+                    EmbeddingRow.collection_id == library.collection_id,
+                    EmbeddingRow.memory_id == m.id,
+                ),
+            )
+            .where(here)
+            .order_by(same.desc(), text("distance"), m.id)
+            .limit(NEIGHBOURS)
+        ).all()
+    return tuple(
+        Neighbour(
+            memory_id=row.id,
+            content=row.content,
+            similarity=1.0 if row.distance is None else float(np.clip(1 - row.distance, 0, 1)),
+            exact=row.exact,
+            memory_type=row.memory_type,
+        )
+        for row in rows
+        if row.exact or row.distance is not None
+    )
+
+
+def living_in_scope(
+    library: Library, scope: Scope, place: str, subject: Subject, *, share: bool
+) -> ColumnElement[bool]:
+    """What a draft of `subject` is compared with: active memories of the scope that its user may
+    see and its agent may use. Someone else's private memory is never among them."""
+    m = MemoryRow
+    return and_(
+        m.library_id == library.id,
+        m.scope == scope,
+        m.scope_id == place,
+        m.status == Status.ACTIVE,
+        or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
+        queries.of_agent(subject, share_between_agents=share),
+    )
+
+
+def rate_of(
+    connection: Connection, subject: Subject, limit: int, run_id: str | None = None
+) -> tuple[int, datetime | None]:
+    """Extraction runs of the session other than `run_id` in the last 24 hours by the database's
+    clock, and when the next slot opens. At exactly 24 h a run no longer counts."""
+    if subject.session_id is None:
+        return 0, None
+    rows = connection.execute(
+        select(ExtractionRunRow.at)
+        .where(
+            ExtractionRunRow.id != run_id if run_id else true(),
+            ExtractionRunRow.library_id == subject.library_id,
+            ExtractionRunRow.conversation_id == subject.session_id,
+            ExtractionRunRow.counted,
+            ExtractionRunRow.at > func.now() - _RATE_WINDOW,
+        )
+        .order_by(ExtractionRunRow.at.desc())
+    ).scalars()
+    at = list(rows)
+    if len(at) < limit or not limit:
+        return len(at), None
+    return len(at), at[limit - 1] + _RATE_WINDOW
