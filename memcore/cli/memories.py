@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from pathlib import Path
 from typing import Any
 
 from memcore.cli.output import (
@@ -13,8 +15,10 @@ from memcore.cli.output import (
     subject_of,
     table,
 )
+from memcore.errors import InvalidInput
 from memcore.models import Actor, MemoryType, Scope, Status
 from memcore.services.memories import Filter
+from memcore.services.transfer import Form
 
 
 def register(commands: Any) -> None:
@@ -42,6 +46,17 @@ def register(commands: Any) -> None:
     listing.add_argument("--text", default="", help="part of the title or content")
     listing.add_argument("--limit", type=int, default=50)
     listing.add_argument("--offset", type=int, default=0)
+
+    bring = command(commands, "import", _import, "Import memories from JSON, JSON Lines or CSV.")
+    bring.add_argument("file", help="a path, or - for standard input")
+    subject_arguments(bring)
+    bring.add_argument("--dry-run", action="store_true", help="read and report, store nothing")
+
+    take = command(commands, "export", _export, "Export memories as JSON Lines or CSV.")
+    take.add_argument("file", help="a path, or - for standard output")
+    take.add_argument("--library", required=True)
+    take.add_argument("--user", help="only what this user may see")
+    take.add_argument("--status", action="append", default=[], choices=[str(s) for s in Status])
 
     change = command(commands, "status-change", _status, "Change the status of a memory.")
     change.add_argument("memory_id")
@@ -127,6 +142,58 @@ def _memories(arguments: argparse.Namespace) -> int:
             ),
         )
         print(f"{len(page.memories)} of {page.total}")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    if arguments.file == "-":
+        data, name = sys.stdin.buffer.read(), ""
+    else:
+        path = Path(arguments.file)
+        try:
+            data, name = path.read_bytes(), path.name
+        except OSError as error:
+            raise InvalidInput(f"{arguments.file} cannot be read: {error.strerror}.") from None
+    with opened() as core:
+        done = core.transfer.import_file(
+            data, name, subject=subject_of(core, arguments), dry_run=arguments.dry_run
+        )
+    if arguments.json:
+        document(done)
+    else:
+        for line in done.refused:
+            print(f"line {line.line}: {line.reason}")
+        for note in done.notes:
+            print(note)
+        word = "would be judged" if arguments.dry_run else "stored"
+        print(f"{done.stored} {word}, {len(done.refused)} not, of {done.records}")
+    return 0 if done.stored or not done.records else 1
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    form: Form = "csv" if arguments.file.lower().endswith(".csv") else "jsonl"
+    rows = 0
+    with opened() as core:
+        library = core.libraries.get(arguments.library)
+        wanted = Filter(library_id=library.id, statuses=tuple(Status(s) for s in arguments.status))
+        lines = core.transfer.export(wanted, actor=actor_of(arguments.user), form=form)
+        if arguments.file == "-":
+            for line in lines:
+                sys.stdout.write(line)
+            return 0
+        try:
+            with open(arguments.file, "w", encoding="utf-8", newline="") as out:
+                for line in lines:
+                    out.write(line)
+                    rows += 1
+        except OSError as error:
+            raise InvalidInput(f"{arguments.file} cannot be written: {error.strerror}.") from None
+    rows -= form == "csv"
+    size = Path(arguments.file).stat().st_size
+    if arguments.json:
+        document({"file": arguments.file, "memories": rows, "bytes": size})
+    else:
+        print(f"{rows} memories in {arguments.file} ({size} bytes)")
     return 0
 
 
