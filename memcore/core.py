@@ -28,6 +28,7 @@ from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
 from memcore.services.people import PeopleService
 from memcore.services.profiles import ProfileService
+from memcore.services.projection import ProjectionService
 from memcore.services.recalls import RecallService
 from memcore.services.runtime import Runtime
 from memcore.services.transfer import TransferService
@@ -134,6 +135,10 @@ class Core:
     @cached_property
     def checkpoints(self) -> CheckpointService:
         return CheckpointService(self.runtime)
+
+    @cached_property
+    def projection(self) -> ProjectionService:
+        return ProjectionService(self.runtime, self.libraries)
 
     @cached_property
     def history(self) -> HistoryService:

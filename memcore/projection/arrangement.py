@@ -1,16 +1,17 @@
 """Where distinct rows are drawn: PCA at once, UMAP when ready, placing for what comes later.
 
-umap-learn is called through its two public steps, the fuzzy graph and its layout, because memcore
-has already found the neighbours (and needs them for pairs, outliers and faithfulness anyway). The
-layout starts from the PCA picture instead of umap-learn's eigenvectors: that never fails on small,
-wide or disconnected data, is the same on every run, and people see the first picture turn into the
-second instead of jumping.
+UMAP is three steps: neighbours, their fuzzy graph, its layout. memcore has found the neighbours
+already (pairs, outliers and faithfulness need them too) and makes the graph with NumPy; umap-learn
+does the layout. That starts from the PCA picture instead of umap-learn's eigenvectors: it never
+fails on small, wide or disconnected data, is the same on every run, and people see the first
+picture turn into the second instead of jumping.
 """
 
 from __future__ import annotations
 
 import re
 import warnings
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -52,25 +53,74 @@ def arrange(
 ) -> Floats:
     """(m, 2) UMAP coordinates of m distinct rows whose neighbours are known: `near` (m, k) with
     their cosine. `start` (m, 2) is where the layout begins. Not finite where UMAP fails."""
+    umap_ = _umap()
+    m = len(near)
+    graph = fuzzy_graph(near, similarity)
+    random = np.random.RandomState(settings.seed)
+    a, b = umap_.find_ab_params(1.0, settings.min_dist)
+    coordinates, _ = umap_.simplicial_set_embedding(
+        unit, graph, 2, 1.0, a, b, 1.0, 5, _epochs(m), _spread(start, settings.seed), random,
+        "cosine", {}, False, {}, False, tqdm_kwds=_watched(progress),
+    )  # fmt: skip
+    return np.asarray(coordinates, dtype=np.float32)
+
+
+@lru_cache(maxsize=1)
+def warm() -> None:
+    """Load umap-learn and have numba compile its layout, once per process: seconds that can pass
+    while vectors are being read. Arranges a picture of twenty rows and throws it away."""
+    ring = np.arange(20, dtype=np.int32)
+    near = np.stack([(ring + 1) % 20, (ring + 2) % 20], axis=1)
+    start = np.stack([np.cos(ring), np.sin(ring)], axis=1).astype(np.float32)
+    arrange(start, near, np.full((20, 2), 0.5, np.float32), MapSettings(), start)
+
+
+def fuzzy_graph(near: Indexes, similarity: Floats) -> Any:
+    """The fuzzy neighbour graph (SciPy sparse, m × m) that umap-learn lays out: for each row
+    exp(−(d − ρ) / σ) to its neighbours, ρ the distance to the nearest that differs, σ such that the
+    row sums to log₂(k + 1); joined as a + b − ab (McInnes, Healy & Melville 2018, algorithms 2–4).
+
+    The same numbers as umap-learn's `fuzzy_simplicial_set` to float32, without the five seconds
+    numba needs to compile that.
+    """
+    import scipy.sparse
+
+    sparse: Any = scipy.sparse
+    m, k = near.shape
+    distance = np.maximum(1 - similarity.astype(np.float64), 0)
+    positive = np.where(distance > 0, distance, np.inf)
+    nearest = positive.min(axis=1, keepdims=True)
+    rho = np.where(np.isfinite(nearest), nearest, 0)
+    beyond = np.maximum(distance - rho, 0)
+    low, high = np.zeros((m, 1)), np.full((m, 1), np.inf)
+    sigma = np.ones((m, 1))
+    for _ in range(64):
+        above = np.exp(-beyond / sigma).sum(axis=1, keepdims=True) > np.log2(k + 1)
+        high = np.where(above, sigma, high)
+        low = np.where(above, low, sigma)
+        sigma = np.where(np.isinf(high), sigma * 2, (low + high) / 2)
+    # umap-learn's floor, with the row itself (distance 0) among its neighbours.
+    mean = distance.sum(axis=1, keepdims=True) / (k + 1)
+    sigma = np.maximum(sigma, 1e-3 * np.where(rho > 0, mean, mean.mean()))
+    strength = np.exp(-beyond / np.maximum(sigma, 1e-300)).astype(np.float32)
+    edges = (strength.ravel(), (np.repeat(np.arange(m), k), near.ravel()))
+    graph = sparse.coo_matrix(edges, shape=(m, m)).tocsr()
+    # A row that stands in for a missing neighbour is summed; no strength exceeds 1.
+    graph.data = np.minimum(graph.data, 1)
+    other = graph.T.tocsr()
+    joined = graph + other - graph.multiply(other)
+    joined.eliminate_zeros()
+    return joined
+
+
+@lru_cache(maxsize=1)
+def _umap() -> Any:
+    """umap-learn's module. Loading takes seconds, and it warns of a package it can do without."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         import umap.umap_
 
-        umap_: Any = umap.umap_
-        m, k = near.shape
-        # umap-learn counts a row as its own first neighbour.
-        index = np.hstack([np.arange(m, dtype=np.int32)[:, None], near])
-        distance = np.hstack([np.zeros((m, 1), np.float32), 1 - similarity])
-        random = np.random.RandomState(settings.seed)
-        graph, _, _ = umap_.fuzzy_simplicial_set(
-            unit, k + 1, random, "cosine", knn_indices=index, knn_dists=distance
-        )
-        a, b = umap_.find_ab_params(1.0, settings.min_dist)
-        coordinates, _ = umap_.simplicial_set_embedding(
-            unit, graph, 2, 1.0, a, b, 1.0, 5, _epochs(m), _spread(start, settings.seed), random,
-            "cosine", {}, False, {}, False, tqdm_kwds=_watched(progress),
-        )  # fmt: skip
-    return np.asarray(coordinates, dtype=np.float32)
+        return umap.umap_
 
 
 def _epochs(m: int) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,11 @@ def clustered(coordinates: Floats) -> Indexes:
     m = len(coordinates)
     if m < 10:
         return np.full(m, -1, dtype=np.int32)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import sklearn.cluster
+    import sklearn.cluster
 
-        sklearn_cluster: Any = sklearn.cluster
-        model = sklearn_cluster.HDBSCAN(
-            min_cluster_size=smallest_group(m), min_samples=5, copy=True
-        )
-        found = model.fit_predict(coordinates.astype(np.float64))
+    sklearn_cluster: Any = sklearn.cluster
+    model = sklearn_cluster.HDBSCAN(min_cluster_size=smallest_group(m), min_samples=5, copy=True)
+    found = model.fit_predict(coordinates.astype(np.float64))
     return by_size(found.astype(np.int32))
 
 

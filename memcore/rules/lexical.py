@@ -50,9 +50,20 @@ _STOP = frozenset(
 )
 # Characters that are grammar rather than topic. A pair with one of them is indexed, but asked for
 # only when the query has nothing else.
-_GRAMMAR = frozenset(
+GRAMMAR = frozenset(
     "的了吗呢吧啊呀嘛是我你您他她它们这那哪谁么在和与及或就都也还又很太着过把被让给对从向到之其"
 )
+
+
+def runs(text: str) -> list[str]:
+    """The stretches of `text` (NFKC) that can be found by: Latin words as written, and Chinese,
+    Japanese and Korean runs whole."""
+    return _RUN.findall(text)
+
+
+def is_cjk(run: str) -> bool:
+    """True: the run begins with a Chinese, Japanese or Korean character."""
+    return _IS_CJK.match(run) is not None
 
 
 def index_terms(text: str) -> tuple[str, ...]:
@@ -78,7 +89,7 @@ def query_terms(text: str) -> tuple[str, ...]:
             grammatical += [] if words else [_stem(run.lower())]
             continue
         for term in _pairs(run) if len(run) > 1 else [run]:
-            (grammatical if _GRAMMAR.intersection(term) else topical).append(term)
+            (grammatical if GRAMMAR.intersection(term) else topical).append(term)
     return tuple(dict.fromkeys(topical or grammatical))[:MOST_QUERY_TERMS]
 
 

@@ -14,7 +14,7 @@ from hypothesis.extra import numpy as hnp
 
 from memcore.errors import InvalidInput
 from memcore.projection import MapSettings, Picture
-from memcore.projection.arrangement import aligned, pca, place
+from memcore.projection.arrangement import aligned, fuzzy_graph, pca, place
 from memcore.projection.clusters import by_size, clustered, isolation
 from memcore.projection.fitting import draw
 from memcore.projection.neighbours import nearest, nearest_among
@@ -215,6 +215,24 @@ def test_trustworthiness_agrees_with_scikit_learn(three_groups: Picture) -> None
     expected = trustworthiness(vectors, three_groups.coordinates, n_neighbors=15, metric="cosine")
     assert three_groups.faithfulness is not None
     assert three_groups.faithfulness.trustworthiness == pytest.approx(expected, abs=2e-3)
+
+
+def test_the_fuzzy_graph_is_umap_learns() -> None:
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from umap.umap_ import fuzzy_simplicial_set
+
+    unit = prepare(ids_of(200), groups(50, 4)).unit
+    found = nearest(unit, 10, pair_floor=2, pair_limit=0)
+    index = np.hstack([np.arange(200, dtype=np.int32)[:, None], found.index])
+    distance = np.hstack([np.zeros((200, 1), np.float32), 1 - found.similarity])
+    theirs, _, _ = fuzzy_simplicial_set(
+        unit, 11, np.random.RandomState(0), "cosine", knn_indices=index, knn_dists=distance
+    )
+    ours = fuzzy_graph(found.index, found.similarity)
+    assert abs(ours - theirs).max() < 1e-3
 
 
 def test_pca_agrees_with_scikit_learn_and_never_mirrors() -> None:

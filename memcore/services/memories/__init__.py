@@ -5,10 +5,10 @@ from __future__ import annotations
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import Adding
 from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, Page
-from memcore.services.memories.changing import Changing
 from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
 from memcore.services.memories.importing import Importing, Judged
+from memcore.services.memories.merging import Merging
 from memcore.services.memories.undoing import Undoing
 from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
@@ -16,7 +16,7 @@ from memcore.services.runtime import Runtime
 __all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Page"]
 
 
-class MemoryService(Adding, Importing, Browsing, Explaining, Changing, Undoing):
+class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(
