@@ -89,6 +89,7 @@ def test_a_column_of_percentages_is_read_as_one(core, who):
 
 
 CSV = '内容,类型,置信度,标签\n喜欢在清晨跑步,习惯,0.9,运动;早起\n\n"多行\n内容，带换行",事实,0.8,\n'
+SEMICOLONS = CSV.replace(",", ";").replace("运动;早起", "运动|早起")
 
 
 @pytest.mark.parametrize(
