@@ -120,11 +120,11 @@ with left:
     bar = st.container()
     event = st.dataframe(
         present.memories(page.memories, zone),
-        column_config=present.memory_columns(zone, content_width=380 if shown else 340),
+        column_config=present.memory_columns(zone),
         column_order=("content", "type") if shown else None,
         hide_index=True, key=key, selection_mode=["multi-row", "single-cell"],
         selection_default={"selection": {"rows": failed}} if failed else None,
-        on_select=lambda: opened(ids, key), row_height=38, height="content",
+        on_select=lambda: opened(ids, key), row_height=38, height="content", placeholder="–",
         alt=f"{present.count(page.total, 'memory')}, {SORTS[sort].lower()}",
     )  # fmt: skip
     st.pagination(pages, key="memories_page", bind="query-params")

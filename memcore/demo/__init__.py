@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from memcore.core import Core
 
 _BATCH = 32
+LIBRARY = story.identity("library", "lantern-team")
+"""Id of the library a presenter starts with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -108,7 +108,9 @@ def memories(now: datetime) -> Iterator[Memory]:
                 identity("memory", item["superseded_by"]) if "superseded_by" in item else None
             ),
             access_count=item.get("access_count", 0),
-            last_used_at=max(moment(now, used, "18:05"), created) if used is not None else None,
+            last_used_at=max(moment(now, used, clock_of(item["key"])), created)
+            if used is not None
+            else None,
             expires_at=(
                 datetime.combine(now.date() + timedelta(days=item["expires"]), time(20), UTC)
                 if "expires" in item

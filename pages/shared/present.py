@@ -126,11 +126,10 @@ def memories(rows: Sequence[Memory], zone: tzinfo) -> pd.DataFrame:
     )  # fmt: skip
 
 
-def memory_columns(zone: tzinfo, *, content_width: int = 340) -> dict[str, Any]:
-    """`content_width` in pixels; the table stretches the last column, never this one."""
+def memory_columns(zone: tzinfo) -> dict[str, Any]:
     label = zone_label(zone)
     return {
-        "content": st.column_config.TextColumn("Memory", width=content_width),
+        "content": st.column_config.TextColumn("Memory", width=None),
         "type": st.column_config.MultiselectColumn("Type", width=112),
         "status": status_column(),
         "scope": st.column_config.TextColumn("Scope", width=140),
