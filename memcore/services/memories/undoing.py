@@ -8,23 +8,27 @@ beside the text; only where the library got another embedder meanwhile is it emb
 from __future__ import annotations
 
 import base64
+import json
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, and_, delete, func, insert, select, update
+from sqlalchemy import Connection, and_, delete, func, select, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import queries
+from memcore.database import bulk, queries
 from memcore.database.tables import EmbeddingRow, HistoryRow, LibraryRow, MemoryRow
 from memcore.embeddings import Vectors
-from memcore.errors import Conflict, NotFound, PermissionDenied
+from memcore.errors import NotFound, PermissionDenied
 from memcore.models import Actor, Library, Memory
+from memcore.plain import plain
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import put_vector
-from memcore.services.memories.images import Changed, by_ids, image, record, typed
+from memcore.services.memories.images import Changed, by_ids, record, typed
 from memcore.services.runtime import Runtime
+
+_STORED_AGAIN = "The same text was stored again since."
 
 
 class Undoing:
@@ -36,8 +40,6 @@ class Undoing:
     def undo(self, batch_id: str, *, actor: Actor) -> Changed:
         """Take back one act, by the batch id it returned. Raises NotFound where nothing is left to
         undo, PermissionDenied for somebody else's act."""
-        done: list[str] = []
-        refused: dict[str, str] = {}
         batch = str(uuid.uuid4())
         with self._runtime.engine.begin() as connection:
             rows = connection.execute(
@@ -54,29 +56,22 @@ class Undoing:
                 raise NotFound("There is nothing left to undo.")
             if not actor.operator and any(row.actor != actor.user_id for row in rows):
                 raise PermissionDenied("You may undo only what you did yourself.")
-            for row in rows:
-                if row.before is None:
-                    refused[row.subject_id] = "Its content was erased."
-                    continue
-                try:
-                    with connection.begin_nested():
-                        self._put_back(connection, row)
-                except Conflict as error:
-                    refused[row.subject_id] = error.message
-                    continue
-                except IntegrityError:
-                    refused[row.subject_id] = "The same text was stored again since."
-                    continue
-                done.append(row.subject_id)
-            for row in rows:
-                if row.subject_id in done and row.action == "delete":
+            kept = [row for row in rows if row.before is not None]
+            refused = {
+                row.subject_id: "Its content was erased." for row in rows if row.before is None
+            }
+            deleted = [row for row in kept if row.action == "delete"]
+            refused |= self._recreate(connection, deleted)
+            refused |= self._lay_back(connection, [r for r in kept if r.action != "delete"])
+            undone = [row for row in kept if row.subject_id not in refused]
+            for row in deleted:
+                if row.subject_id not in refused:
                     _link_again(connection, row)
             record(
                 connection,
                 [
                     (row.subject_id, row.library_id, row.after or {}, _shown(row.before))
-                    for row in rows
-                    if row.subject_id in done
+                    for row in undone
                 ],
                 actor=actor,
                 action="undo",
@@ -84,60 +79,121 @@ class Undoing:
             )
             connection.execute(
                 update(HistoryRow)
-                .where(HistoryRow.batch_id == batch_id, HistoryRow.subject_id.in_(done))
+                .where(HistoryRow.id.in_([row.id for row in undone]))
                 .values(undone_by=batch)
             )
-        return Changed(batch, tuple(done), refused)
+        return Changed(batch, tuple(row.subject_id for row in undone), refused)
 
-    def _put_back(self, connection: Connection, row: Any) -> None:
-        before = dict(row.before)
-        vector = before.pop("vector", None)
-        if row.action == "delete":
-            library = self._libraries.get(before["library_id"])
-            before |= {"vector_id": None, "superseded_by": None}
-            connection.execute(
-                insert(MemoryRow).values(
-                    **typed(before), **queries.keywords(before["title"], before["content"])
-                )
-            )
-            self._vector_again(connection, library, row.subject_id, vector)
-            return
-        after = row.after or {}
-        (current,) = by_ids(connection, [row.subject_id], lock=True) or (None,)
-        if current is None:
-            raise Conflict("It was deleted since.")
-        now = image(current)
-        if any(name in now and now[name] != value for name, value in after.items()):
-            raise Conflict("It was changed again since.")
-        fields = {name: before[name] for name in after if name in before}
-        if fields.get("superseded_by") and not by_ids(connection, [fields["superseded_by"]]):
-            fields["superseded_by"] = None
-        values = typed(fields)
-        if "content" in fields or "title" in fields:
-            values |= queries.keywords(before["title"], before["content"])
-        connection.execute(
-            update(MemoryRow)
-            .where(MemoryRow.id == row.subject_id)
-            .values(version=MemoryRow.version + 1, updated_at=func.now(), **values)
-        )
-        if "content" in fields:
-            connection.execute(delete(EmbeddingRow).where(EmbeddingRow.memory_id == row.subject_id))
-            library = self._libraries.get(current.library_id)
-            self._vector_again(connection, library, row.subject_id, vector)
+    def _recreate(self, connection: Connection, rows: Sequence[Any]) -> dict[str, str]:
+        """Insert deleted memories again, all at once where none of their texts was stored again
+        meanwhile. Returns what could not come back, and why."""
+        if not rows:
+            return {}
+        try:
+            with connection.begin_nested():
+                self._insert_again(connection, rows)
+        except IntegrityError:
+            if len(rows) == 1:
+                return {rows[0].subject_id: _STORED_AGAIN}
+            half = len(rows) // 2
+            return self._recreate(connection, rows[:half]) | self._recreate(connection, rows[half:])
+        return {}
 
-    def _vector_again(
+    def _insert_again(self, connection: Connection, rows: Sequence[Any]) -> None:
+        by_library: dict[str, list[Any]] = {}
+        for row in rows:
+            by_library.setdefault(row.before["library_id"], []).append(row)
+        for library_id, group in by_library.items():
+            library = self._libraries.get(library_id)
+            images = [typed(_shown(row.before)) for row in group]
+            memories = [
+                Memory(**(i | {"tags": tuple(i["tags"]), "superseded_by": None})) for i in images
+            ]
+            bulk.insert_memories(connection, memories)
+            vectors = self._vectors_of(library, memories, [r.before.get("vector") for r in group])
+            bulk.copy_vectors(connection, library.collection_id, memories, vectors)
+
+    def _lay_back(self, connection: Connection, rows: Sequence[Any]) -> dict[str, str]:
+        """Lay the earlier values back over what is there, those that are alike in one statement."""
+        current = {m.id: m for m in by_ids(connection, [r.subject_id for r in rows], lock=True)}
+        refused: dict[str, str] = {}
+        alike: dict[str, list[Any]] = {}
+        for row in rows:
+            now = current.get(row.subject_id)
+            if now is None:
+                refused[row.subject_id] = "It was deleted since."
+                continue
+            if any(
+                hasattr(now, name) and plain(getattr(now, name)) != value
+                for name, value in row.after.items()
+            ):
+                refused[row.subject_id] = "It was changed again since."
+                continue
+            fields = {name: row.before[name] for name in row.after if name in row.before}
+            one = row.subject_id if fields.keys() & {"content", "title"} else ""
+            alike.setdefault(json.dumps([one, fields], sort_keys=True), []).append(row)
+        for key, group in alike.items():
+            refused |= self._set(connection, json.loads(key)[1], group, current)
+        return refused
+
+    def _set(
         self,
         connection: Connection,
+        fields: dict[str, Any],
+        rows: Sequence[Any],
+        current: Mapping[str, Memory],
+    ) -> dict[str, str]:
+        successor = fields.get("superseded_by")
+        if successor and not by_ids(connection, [successor]):
+            fields = fields | {"superseded_by": None}
+        values = typed(fields)
+        if fields.keys() & {"content", "title"}:
+            before = rows[0].before
+            values |= queries.keywords(before["title"], before["content"])
+        ids = [row.subject_id for row in rows]
+        try:
+            with connection.begin_nested():
+                connection.execute(
+                    update(MemoryRow)
+                    .where(MemoryRow.id.in_(ids))
+                    .values(version=MemoryRow.version + 1, updated_at=func.now(), **values)
+                )
+                if "content" in fields:
+                    self._vector_again(connection, current[ids[0]], rows[0])
+        except IntegrityError:
+            if len(rows) == 1:
+                return {ids[0]: _STORED_AGAIN}
+            half = len(rows) // 2
+            return self._set(connection, fields, rows[:half], current) | self._set(
+                connection, fields, rows[half:], current
+            )
+        return {}
+
+    def _vector_again(self, connection: Connection, memory: Memory, row: Any) -> None:
+        library = self._libraries.get(memory.library_id)
+        (renewed,) = by_ids(connection, [memory.id])
+        connection.execute(delete(EmbeddingRow).where(EmbeddingRow.memory_id == memory.id))
+        (vector,) = self._vectors_of(library, [renewed], [row.before.get("vector")])
+        put_vector(connection, library, renewed, vector)
+
+    def _vectors_of(
+        self,
         library: Library,
-        memory_id: str,
-        kept: Mapping[str, Any] | None,
-    ) -> None:
-        (memory,) = by_ids(connection, [memory_id])
-        if kept and kept["collection_id"] == library.collection_id:
-            vector = np.frombuffer(base64.b64decode(kept["float32"]), dtype="<f4")
-        else:
-            vector = self._runtime.embedder_for(library).embed_documents([memory.content])[0]
-        put_vector(connection, library, memory, vector)
+        memories: Sequence[Memory],
+        kept: Sequence[Mapping[str, Any] | None],
+    ) -> Vectors:
+        """(n, dimensions): as history kept them, the rest embedded now in one go."""
+        out = np.zeros((len(memories), library.dimensions), dtype=np.float32)
+        missing = []
+        for place, vector in enumerate(kept):
+            if vector and vector["collection_id"] == library.collection_id:
+                out[place] = np.frombuffer(base64.b64decode(vector["float32"]), dtype="<f4")
+            else:
+                missing.append(place)
+        if missing:
+            embedder = self._runtime.embedder_for(library)
+            out[missing] = embedder.embed_documents([memories[i].content for i in missing])
+        return out
 
 
 def kept_vectors(connection: Connection, memories: Sequence[Memory]) -> dict[str, dict[str, Any]]:
