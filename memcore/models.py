@@ -217,6 +217,8 @@ class Neighbour:
     update, conflict, distinct (rules/duplicates.py). Blank: not compared."""
     reason: str = ""
     """One sentence for `relation`."""
+    replaceable: bool = True
+    """False: who adds the draft may not change this memory, so it is not superseded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +242,17 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One sensitive span: code-point offsets into the cleaned text, never the secret itself."""
+    """One sensitive span: code-point offsets into the text it was found in, or, where that was
+    masked, into the masked one. Never the secret itself."""
 
     kind: str
+    """See `rules.sensitive.KINDS`; instruction is text that reads like an order to the agent."""
     start: int
     end: int
     masked: str
+    """What stands in the secret's place."""
+    where: str = "content"
+    """Field it was found in: content, title, tags, category, attributes."""
 
 
 @dataclass(frozen=True, slots=True)

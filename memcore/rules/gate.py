@@ -216,6 +216,8 @@ def _duplicate(
             outcome = relation
         else:
             outcome = "near" if meets(s, limit) else ""
+        if outcome in ("update", "conflict") and not n.replaceable:
+            outcome, reason = "review", f"{reason} It is another person's, so it stays."
         if outcome and outcome not in found:
             found[outcome] = (n, reason)
     for outcome in ("duplicate", "conflict", "update", "review"):
@@ -247,7 +249,7 @@ def _note(outcome: str, n: Neighbour, limit: float, reason: str, draft: Draft) -
     what = {
         "conflict": "It contradicts a stored memory, which it will supersede",
         "update": "It updates a stored memory, which it will supersede",
-        "review": "It nearly repeats a stored memory; both are kept and flagged for review",
+        "review": "It is close to a stored memory; both are kept and flagged for review",
     }[outcome]
     return f"{what} (similarity {a}, limit {b}): {reason}"
 

@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Table, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from memcore.database import bulk, queries, recall_log, records
+from memcore.database import bulk, queries, recall_log
 from memcore.database.tables import (
     AgentRow,
     ConversationRow,
@@ -34,6 +34,7 @@ from memcore.database.tables import (
 from memcore.embeddings import Vectors
 from memcore.errors import Conflict
 from memcore.models import Draft, Facts, Memory, Role, SearchResult, Subject, Verdict
+from memcore.plain import plain
 from memcore.services.runtime import Runtime
 from memcore.settings import GateSettings
 
@@ -293,8 +294,8 @@ def _decision(decision: WorldDecision) -> dict[str, Any]:
         "project_id": d.project_id,
         "conversation_id": d.conversation_id,
         "source": d.draft.source,
-        "draft": records.of_draft(d.draft, d.facts.text),
-        "facts": records.of_facts(d.facts),
+        "draft": plain(replace(d.draft, content=d.facts.text)),
+        "facts": plain(d.facts),
         "settings": asdict(d.settings),
         "checks": [asdict(check) for check in d.verdict.checks],
         "accepted": d.verdict.accepted,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from types import ModuleType
 
 from memcore.models import Finding
@@ -69,6 +70,17 @@ def mask(text: str, findings: Iterable[Finding]) -> str:
         out += [text[at : f.start], f.masked]
         at = f.end
     return "".join(out) + text[at:]
+
+
+def redact(text: str) -> tuple[str, tuple[Finding, ...]]:
+    """`text` masked, with the findings' offsets moved to where their masks stand."""
+    found = find(text)
+    moved, shift = [], 0
+    for f in found:
+        start = f.start + shift
+        moved.append(replace(f, start=start, end=start + len(f.masked)))
+        shift += len(f.masked) - (f.end - f.start)
+    return (mask(text, found) if found else text), tuple(moved)
 
 
 def _whole(text: str) -> Sequence[tuple[str, int, int]]:

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import queries, records
+from memcore.database import queries
 from memcore.database.tables import (
     DecisionRow,
     EmbeddingRow,
@@ -43,12 +43,14 @@ from memcore.models import (
     Subject,
     Verdict,
 )
-from memcore.rules import duplicates, gate, instructions, permissions, sensitive
+from memcore.plain import plain
+from memcore.rules import duplicates, gate, permissions
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.gathering import lock_scope, neighbours_of, rate_of
+from memcore.services.memories.screening import Screened, screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
-from memcore.text import clean, clean_tree, content_hash
+from memcore.text import content_hash
 
 
 class Adding:
@@ -97,19 +99,18 @@ class Adding:
         LibraryDisabled, NotFound, DatabaseError."""
         library, settings = self._open(subject)
         actor = actor or Actor(subject.user_id)
-        draft = cleaned(draft)
+        screen = screened(draft)
+        draft = screen.draft
         place = scope_id_of(draft, subject)
-        found = sensitive.find(draft.content)
-        masked = sensitive.mask(draft.content, found) if found else draft.content
-        vector, failure = self._embedded(library, masked[: settings.gate.max_length])
+        vector = self._embedded(library, draft.content[: settings.gate.max_length])
         for attempt in (1, 2, 3):
             try:
                 with self._runtime.engine.begin() as connection:
                     self._may_create(connection, actor, draft, subject)
                     lock_scope(connection, library.id, draft.scope, place)
                     facts = self._facts(
-                        connection, library, settings, draft, subject, place, vector, found,
-                        failure, run_id, approved,
+                        connection, library, settings, screen, subject, actor, place, vector,
+                        run_id, approved,
                     )  # fmt: skip
                     verdict = gate.judge(draft, facts, settings.gate)
                     if updates and verdict.outcome == "stored" and queries.count_recallable(
@@ -119,7 +120,7 @@ class Adding:
                         verdict = replace(verdict, outcome="update", matched_id=updates)
                     return self._write(
                         connection, library, settings, draft, subject, actor, facts, verdict,
-                        masked, vector, run_id,
+                        vector, run_id,
                     )  # fmt: skip
             except IntegrityError:
                 # Another writer's row became visible between check and insert; judge again.
@@ -133,14 +134,13 @@ class Adding:
         """What the gate would say, with the facts it would say it on. Stores nothing."""
         library, settings = self._open(subject)
         actor = actor or Actor(subject.user_id)
-        draft = cleaned(draft)
+        screen = screened(draft)
+        draft = screen.draft
         place = scope_id_of(draft, subject)
-        found = sensitive.find(draft.content)
-        masked = sensitive.mask(draft.content, found) if found else draft.content
-        vector, failure = self._embedded(library, masked[: settings.gate.max_length])
+        vector = self._embedded(library, draft.content[: settings.gate.max_length])
         with self._runtime.engine.connect() as connection:
             facts = self._facts(
-                connection, library, settings, draft, subject, place, vector, found, failure
+                connection, library, settings, screen, subject, actor, place, vector
             )
         return facts, gate.judge(draft, facts, settings.gate)
 
@@ -174,15 +174,15 @@ class Adding:
             )
         return library, settings
 
-    def _embedded(self, library: Library, content: str) -> tuple[Vectors | None, str]:
-        """The vector, or None and why there is none: trouble that must not pass as 'no
-        duplicate'."""
+    def _embedded(self, library: Library, content: str) -> Vectors | None:
+        """The vector, or None where it cannot be had: then 'no duplicate' is not known."""
         if not content:
-            return None, "there is no text to compare"
+            return None
         try:
-            return self._runtime.embedder_for(library).embed_documents([content])[0], ""
-        except (EndpointError, InvalidVector) as error:
-            return None, str(error)
+            vector: Vectors = self._runtime.embedder_for(library).embed_documents([content])[0]
+        except (EndpointError, InvalidVector):
+            return None
+        return vector
 
     def _may_create(
         self, connection: Connection, actor: Actor, draft: Draft, subject: Subject
@@ -203,23 +203,23 @@ class Adding:
         connection: Connection,
         library: Library,
         settings: LibrarySettings,
-        draft: Draft,
+        screen: Screened,
         subject: Subject,
+        actor: Actor,
         place: str,
         vector: Vectors | None,
-        found: tuple[Any, ...],
-        failure: str,
         run_id: str | None = None,
         approved: bool = False,
     ) -> Facts:
+        draft = screen.draft
         used, next_slot = rate_of(connection, subject, settings.gate.max_extractions, run_id)
         neighbours = neighbours_of(
-            connection, library, draft, subject, place, vector,
+            connection, library, draft, subject, actor, place, vector,
             share=settings.share_between_agents,
         )  # fmt: skip
         exact = any(n.exact for n in neighbours)
         return Facts(
-            text=sensitive.mask(draft.content, found) if found else draft.content,
+            text=draft.content,
             confidence=draft.confidence,
             # An exact match is known without a vector; its absence is not.
             neighbours=(
@@ -229,7 +229,7 @@ class Adding:
             ),
             extractions_in_window=used,
             rate_exempt=approved or draft.source != "extraction",
-            sensitive=found if approved else (*found, *instructions.find(draft.content)),
+            sensitive=screen.secrets if approved else screen.found,
             next_slot=next_slot,
         )
 
@@ -243,14 +243,13 @@ class Adding:
         actor: Actor,
         facts: Facts,
         verdict: Verdict,
-        masked: str,
         vector: Vectors | None,
         run_id: str | None,
     ) -> Added:
         memory = None
         if verdict.accepted:
             memory = self._insert(
-                connection, library, settings, draft, subject, actor, verdict, masked, vector
+                connection, library, settings, draft, subject, actor, verdict, vector
             )
         decision_id = connection.execute(
             insert(DecisionRow)
@@ -262,8 +261,8 @@ class Adding:
                 conversation_id=subject.session_id,
                 run_id=run_id,
                 source=draft.source,
-                draft=records.of_draft(draft, masked),
-                facts=records.of_facts(facts),
+                draft=plain(draft),
+                facts=plain(facts),
                 settings=asdict(settings.gate),
                 checks=[asdict(check) for check in verdict.checks],
                 accepted=verdict.accepted,
@@ -285,10 +284,9 @@ class Adding:
         subject: Subject,
         actor: Actor,
         verdict: Verdict,
-        masked: str,
         vector: Vectors | None,
     ) -> Memory:
-        digest = content_hash(masked)
+        digest = content_hash(draft.content)
         supersedes = verdict.matched_id if verdict.outcome in ("update", "conflict") else None
         if supersedes:
             # Before the insert: the new row may share the old one's place in the unique index.
@@ -307,7 +305,7 @@ class Adding:
             "scope_id": scope_id_of(draft, subject),
             "memory_type": draft.memory_type,
             "title": draft.title,
-            "content": masked,
+            "content": draft.content,
             "tags": list(draft.tags),
             "category": draft.category,
             "source": draft.source,
@@ -318,7 +316,7 @@ class Adding:
             "shared": draft.shared,
             "created_by": actor.user_id,
             "content_hash": digest,
-            **queries.keywords(draft.title, masked),
+            **queries.keywords(draft.title, draft.content),
             "attributes": dict(draft.attributes),
             "expires_at": expiry_of(draft, settings),
         }
@@ -346,31 +344,6 @@ class Adding:
                 )
             )
         return memory
-
-
-def cleaned(draft: Draft) -> Draft:
-    """`draft` with every text in it cleaned. Raises InvalidInput for a confidence that is not a
-    number from 0 to 1."""
-    confidence = draft.confidence
-    try:
-        confidence = float(confidence)
-    except (TypeError, ValueError):
-        raise InvalidInput(
-            f"Confidence is {confidence!r}, but takes a number from 0 to 1."
-        ) from None
-    if not 0 <= confidence <= 1:
-        raise InvalidInput(f"Confidence is {confidence}, outside its range from 0 to 1.")
-    attributes = clean_tree(dict(draft.attributes))
-    assert isinstance(attributes, dict)
-    return replace(
-        draft,
-        content=clean(draft.content),
-        confidence=confidence,
-        title=clean(draft.title),
-        tags=tuple(dict.fromkeys(t for t in map(clean, draft.tags) if t)),
-        category=clean(draft.category),
-        attributes=attributes,
-    )
 
 
 def scope_id_of(draft: Draft, subject: Subject) -> str:

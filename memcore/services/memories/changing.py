@@ -25,10 +25,11 @@ from memcore.errors import (
 )
 from memcore.models import TRANSITIONS, Action, Actor, Memory, MemoryType, Status, Visibility
 from memcore.plain import plain
-from memcore.rules import permissions, sensitive
+from memcore.rules import permissions
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import put_vector
 from memcore.services.memories.images import Changed, by_ids, image, record
+from memcore.services.memories.screening import without_secrets
 from memcore.services.memories.undoing import kept_vectors
 from memcore.services.runtime import Runtime
 from memcore.text import clean, clean_tree, content_hash
@@ -103,6 +104,7 @@ class Changing:
         action = Action.CHANGE_VISIBILITY if set(changes) == {"visibility"} else Action.EDIT
         memory = self._mine(memory_id, action, actor)
         values = _parsed(memory, changes)
+        without_secrets(values)
         library = self._libraries.get(memory.library_id)
         vector = None
         if values.get("content", memory.content) != memory.content:
@@ -111,11 +113,6 @@ class Changing:
                 raise InvalidInput(
                     f"The text has {len(values['content'])} characters, but takes "
                     f"{settings.min_length} to {settings.max_length}."
-                )
-            if found := sensitive.find(values["content"]):
-                raise InvalidInput(
-                    f"The text has a secret in it ({found[0].kind}: {found[0].masked}).",
-                    hint="Take it out; secrets are never stored.",
                 )
             values["content_hash"] = content_hash(values["content"])
             vector = self._runtime.embedder_for(library).embed_documents([values["content"]])[0]

@@ -5,6 +5,7 @@ read, and the lock under which both stay true.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import numpy as np
@@ -13,10 +14,20 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, text,
 from memcore.database import queries
 from memcore.database.tables import EmbeddingRow, ExtractionRunRow, MemoryRow
 from memcore.embeddings import Vectors
-from memcore.models import Draft, Library, Neighbour, Scope, Status, Subject, Visibility
+from memcore.models import (
+    Actor,
+    Draft,
+    Library,
+    Neighbour,
+    Role,
+    Scope,
+    Status,
+    Subject,
+    Visibility,
+)
 from memcore.text import content_hash
 
-NEIGHBOURS = 5
+NEIGHBOURS = 8
 _RATE_WINDOW = timedelta(hours=24)
 
 
@@ -32,6 +43,7 @@ def neighbours_of(
     library: Library,
     draft: Draft,
     subject: Subject,
+    actor: Actor,
     place: str,
     vector: Vectors | None,
     *,
@@ -42,7 +54,8 @@ def neighbours_of(
     m = MemoryRow
     same = m.content_hash == content_hash(draft.content)
     here = living_in_scope(library, draft.scope, place, subject, share=share)
-    columns = (m.id, m.content, m.memory_type, same.label("exact"))
+    columns = (m.id, m.content, m.memory_type, m.user_id, m.created_by, same.label("exact"))
+    replaceable = may_replace(connection, draft.scope, subject, actor)
     if vector is None:
         rows = connection.execute(
             select(*columns, text("NULL AS distance")).where(here, same).limit(NEIGHBOURS)
@@ -69,10 +82,24 @@ def neighbours_of(
             similarity=1.0 if row.distance is None else float(np.clip(1 - row.distance, 0, 1)),
             exact=row.exact,
             memory_type=row.memory_type,
+            replaceable=replaceable(row.user_id, row.created_by),
         )
         for row in rows
         if row.exact or row.distance is not None
     )
+
+
+def may_replace(
+    connection: Connection, scope: Scope, subject: Subject, actor: Actor
+) -> Callable[[str, str], bool]:
+    """Whether `actor` may supersede a memory of the scope, by its user and creator: everybody their
+    own, owners and admins of a project all of its."""
+    if scope is not Scope.PROJECT or actor.operator:
+        return lambda user_id, created_by: True
+    role = queries.roles_of(connection, actor.user_id).get(subject.project_id or "")
+    if role in (Role.OWNER, Role.ADMIN):
+        return lambda user_id, created_by: True
+    return lambda user_id, created_by: actor.user_id in (user_id, created_by)
 
 
 def living_in_scope(

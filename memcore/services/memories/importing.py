@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from memcore.database import bulk, records
+from memcore.database import bulk
 from memcore.database.tables import DecisionRow, EmbeddingRow, HistoryRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import InvalidInput, MemcoreError
@@ -23,6 +23,7 @@ from memcore.models import (
     Actor,
     Draft,
     Facts,
+    Finding,
     Library,
     Memory,
     Neighbour,
@@ -32,10 +33,17 @@ from memcore.models import (
     Verdict,
 )
 from memcore.plain import plain
-from memcore.rules import duplicates, gate, instructions, sensitive
+from memcore.rules import duplicates, gate
 from memcore.services.libraries import LibraryService
-from memcore.services.memories.adding import cleaned, expiry_of, scope_id_of
-from memcore.services.memories.gathering import NEIGHBOURS, living_in_scope, lock_scope, rate_of
+from memcore.services.memories.adding import expiry_of, scope_id_of
+from memcore.services.memories.gathering import (
+    NEIGHBOURS,
+    living_in_scope,
+    lock_scope,
+    may_replace,
+    rate_of,
+)
+from memcore.services.memories.screening import screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
 from memcore.text import content_hash
@@ -62,10 +70,9 @@ class _Ready:
 
     number: int
     draft: Draft
+    """Screened: without secrets."""
     place: str
-    text: str
-    """Masked where sensitive."""
-    sensitive: tuple[object, ...]
+    found: tuple[Finding, ...]
 
 
 class Importing:
@@ -94,19 +101,18 @@ class Importing:
         ready: list[_Ready] = []
         for number, draft in enumerate(drafts):
             try:
-                draft = cleaned(draft)
+                screen = screened(draft)
+                draft = screen.draft
                 place = scope_id_of(draft, subject)
                 if not draft.content:
                     raise InvalidInput("There is no text.")
             except MemcoreError as error:
                 out[number] = Judged(None, None, str(error))
                 continue
-            found = sensitive.find(draft.content)
-            text = sensitive.mask(draft.content, found) if found else draft.content
-            steers = instructions.find(draft.content)
-            ready.append(_Ready(number, draft, place, text, (*found, *steers)))
-        texts = [r.text[: settings.gate.max_length] for r in ready]
-        vectors = self._embedded_many(library, texts, progress)
+            ready.append(_Ready(number, draft, place, screen.found))
+        vectors = self._embedded_many(
+            library, [r.draft.content[: settings.gate.max_length] for r in ready], progress
+        )
         with self._runtime.engine.begin() as connection:
             for scope in dict.fromkeys(r.draft.scope for r in ready):
                 self._may_create(connection, actor, Draft("", scope=scope), subject)
@@ -117,16 +123,17 @@ class Importing:
             batch = _Batch(library, settings, subject, actor)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
-                pool = _Pool(connection, library, settings, subject, *here, vectors[mine])
-                for at, neighbours in enumerate(pool.neighbours([ready[i].text for i in mine])):
+                pool = _Pool(connection, library, settings, subject, actor, *here, vectors[mine])
+                texts = [ready[i].draft.content for i in mine]
+                for at, neighbours in enumerate(pool.neighbours(texts)):
                     item = ready[mine[at]]
                     facts = Facts(
-                        text=item.text,
+                        text=item.draft.content,
                         confidence=item.draft.confidence,
-                        neighbours=duplicates.annotate(item.text, neighbours),
+                        neighbours=duplicates.annotate(item.draft.content, neighbours),
                         extractions_in_window=used,
                         rate_exempt=item.draft.source != "extraction",
-                        sensitive=item.sensitive,  # type: ignore[arg-type]
+                        sensitive=item.found,
                         next_slot=next_slot,
                     )
                     verdict = gate.judge(item.draft, facts, settings.gate)
@@ -158,6 +165,7 @@ class _Pool:
         library: Library,
         settings: LibrarySettings,
         subject: Subject,
+        actor: Actor,
         scope: Scope,
         place: str,
         drafts: Vectors,
@@ -165,7 +173,15 @@ class _Pool:
         m = MemoryRow
         share = settings.share_between_agents
         rows = connection.execute(
-            select(m.id, m.content, m.content_hash, m.memory_type, EmbeddingRow.embedding)
+            select(
+                m.id,
+                m.content,
+                m.content_hash,
+                m.memory_type,
+                m.user_id,
+                m.created_by,
+                EmbeddingRow.embedding,
+            )
             .outerjoin(
                 EmbeddingRow,
                 and_(
@@ -184,8 +200,9 @@ class _Pool:
         matrix[len(rows) :] = drafts
         norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         self._unit = matrix / np.where(norms > 0, norms, 1)
-        self._known = [(r.id, r.content, r.memory_type) for r in rows]
-        self._known += [("", "", "")] * len(drafts)
+        may = may_replace(connection, scope, subject, actor)
+        self._known = [(r.id, r.content, r.memory_type, may(r.user_id, r.created_by)) for r in rows]
+        self._known += [("", "", "", True)] * len(drafts)
         self._place_of = {r.id: n for n, r in enumerate(rows)}
         self._by_hash = {r.content_hash: n for n, r in enumerate(rows)}
         self._alive = np.zeros(len(matrix), dtype=bool)
@@ -207,13 +224,14 @@ class _Pool:
                 yield tuple(self._neighbour(i, float(row[i]), i == exact) for i in best)
 
     def _neighbour(self, at: int, similarity: float, exact: bool) -> Neighbour:
-        identity, content, memory_type = self._known[at]
+        identity, content, memory_type, replaceable = self._known[at]
         return Neighbour(
             memory_id=identity,
             content=content,
             similarity=min(1.0, max(0.0, similarity)),
             exact=exact,
             memory_type=memory_type,
+            replaceable=replaceable,
         )
 
     def admit(self, at: int, memory: Memory, replaced: str | None) -> None:
@@ -221,7 +239,7 @@ class _Pool:
         if replaced is not None:
             self._alive[self._place_of[replaced]] = False
         here = self._stored + at
-        self._known[here] = (memory.id, memory.content, memory.memory_type)
+        self._known[here] = (memory.id, memory.content, memory.memory_type, True)
         self._place_of[memory.id] = here
         self._by_hash[memory.content_hash] = here
         self._alive[here] = True
@@ -262,8 +280,8 @@ class _Batch:
                 "project_id": subject.project_id,
                 "conversation_id": subject.session_id,
                 "source": item.draft.source,
-                "draft": records.of_draft(item.draft, item.text),
-                "facts": records.of_facts(facts),
+                "draft": plain(item.draft),
+                "facts": plain(facts),
                 "settings": self._recorded,
                 "checks": [plain(check) for check in verdict.checks],
                 "accepted": verdict.accepted,
@@ -281,7 +299,7 @@ class _Batch:
         return Memory(
             id=identity,
             vector_id=identity,
-            content=item.text,
+            content=item.draft.content,
             title=draft.title,
             tags=draft.tags,
             memory_type=draft.memory_type,
@@ -297,7 +315,7 @@ class _Batch:
             source=draft.source,
             source_id=draft.source_id,
             source_message_id=draft.source_message_id,
-            content_hash=content_hash(item.text),
+            content_hash=content_hash(item.draft.content),
             created_at=draft.created_at or self._now,
             updated_at=self._now,
             agent_id=subject.agent_id,
