@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING
 from memcore import settings
 from memcore.database.jobs import Jobs
 from memcore.embeddings import Embedder, open_embedder
+from memcore.extraction import Extractor
 from memcore.models import Library
 from memcore.reranking import QueryRewriter, Reranker
 from memcore.services.checkpoints import CheckpointService
+from memcore.services.conversations import ConversationService
 from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
@@ -33,12 +35,15 @@ from memcore.services.recalls import RecallService
 from memcore.services.runtime import Runtime
 from memcore.services.transfer import TransferService
 from memcore.services.worlds import WorldService
+from memcore.settings import LibrarySettings
 from memcore.vectors import VectorStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
     from memcore.database.embedded import Cluster
+    from memcore.endpoints.client import Client
+    from memcore.extraction.summarise import LLMSummariser
 
 
 def home_folder() -> Path:
@@ -102,6 +107,7 @@ class Core:
         self._lock = threading.RLock()
         self._embedders: dict[str, Embedder] = {}
         self._stores: dict[int, VectorStore] = {}
+        self._clients: dict[str, Client] = {}
         self.runtime = Runtime(
             home, engine, Jobs(engine), environment, self._embedder_for, self._store_for,
             rewriter, reranker,
@@ -149,6 +155,16 @@ class Core:
         return TransferService(self.memories)
 
     @cached_property
+    def conversations(self) -> ConversationService:
+        return ConversationService(
+            self.runtime,
+            self.libraries,
+            self.memories,
+            self._extractor_for,
+            self._summariser_for,
+        )
+
+    @cached_property
     def worlds(self) -> WorldService:
         return WorldService(self.runtime)
 
@@ -157,6 +173,39 @@ class Core:
             if library.embedder not in self._embedders:
                 self._embedders[library.embedder] = open_embedder(library.embedder)
             return self._embedders[library.embedder]
+
+    def _extractor_for(self, settings: LibrarySettings) -> Extractor:
+        """The extractor a library's settings ask for. Raises ConfigError."""
+        from memcore.extraction.rules import RulesExtractor
+
+        if not settings.extraction_model:
+            return RulesExtractor()
+        from memcore.extraction.llm import LLMExtractor
+
+        client, model = self._chat(settings.extraction_model)
+        return LLMExtractor(client, model, custom=settings.extraction_prompt)
+
+    def _summariser_for(self, settings: LibrarySettings) -> LLMSummariser | None:
+        """Who writes running summaries; None: nobody, the offline summary does."""
+        if not settings.extraction_model:
+            return None
+        from memcore.extraction.summarise import LLMSummariser
+
+        return LLMSummariser(*self._chat(settings.extraction_model))
+
+    def _chat(self, model: str) -> tuple[Client, str]:
+        """A connection for a chat model, and the model's own name. Raises ConfigError."""
+        from memcore.endpoints.client import Client
+        from memcore.secrets import Secret
+
+        url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
+        key = os.environ.get("OPENAI_API_KEY", "").strip()
+        with self._lock:
+            if url not in self._clients:
+                self._clients[url] = Client(
+                    url, Secret(key) if key else None, timeout=60.0, budget=90.0
+                )
+            return self._clients[url], model
 
     def _store_for(self, library: Library) -> VectorStore:
         from memcore.vectors.pgvector import PgVectorStore
@@ -175,6 +224,9 @@ class Core:
             for store in self._stores.values():
                 store.close()
             self._stores.clear()
+            for client in self._clients.values():
+                client.close()
+            self._clients.clear()
             if "checkpoints" in self.__dict__:
                 self.checkpoints.close()
             self.runtime.engine.dispose()

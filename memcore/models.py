@@ -198,6 +198,27 @@ class Message:
     """Of a tool's result: the call it answers."""
 
 
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session of one user."""
+
+    id: str
+    """The session id."""
+    user_id: str
+    library_id: str | None
+    agent_id: str | None
+    project_id: str | None
+    title: str
+    summary: str
+    """Of the messages up to `summary_upto`, which have left the window."""
+    summary_upto: int
+    """Place of the last message in the summary, counted from 1; 0: none is."""
+    extracted_upto: int
+    """Place of the last message an extraction has read."""
+    created_at: datetime
+    updated_at: datetime
+
+
 # ---- the gate ------------------------------------------------------------------------------
 
 

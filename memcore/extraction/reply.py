@@ -31,6 +31,8 @@ from memcore.text import shorten
 
 LONGEST_REPLY = 400_000
 MOST_STARTS = 100
+MOST_EFFORT = 8
+"""How many times over a text is read leniently before it is given up."""
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"})
 FINISHED = frozenset({"stop", "end_turn", "eos", "tool_calls", "function_call", "completed"})
@@ -217,7 +219,7 @@ def _found(text: str) -> Payload:
     empty: Payload | None = None
     gathered: list[Item] = []
     state = {"cut": False, "broken": False, "repaired": False}
-    end = 0
+    end = effort = 0
     for start in _starts(text):
         if start < end:
             continue
@@ -225,7 +227,10 @@ def _found(text: str) -> Payload:
         try:
             value, stop = strict_at(text, start)
         except (ValueError, RecursionError):
+            if effort > MOST_EFFORT * len(text):
+                break
             read = lenient_at(text, start)
+            effort += read.end - start
             value, stop, cut, broken, repaired = read.value, read.end, read.cut, read.broken, True
         items = items_in(value, whole=False)
         if items is None or _is_example(items):

@@ -202,7 +202,10 @@ def _by_type(value: Mapping[str, Any], depth: int) -> list[Item] | None:
 
 def _about_item(value: Mapping[str, Any]) -> bool:
     """Does it have an item's other fields, though no content?"""
-    groups = (fields.TYPE_KEYS, fields.CONFIDENCE_KEYS, fields.TAG_KEYS, fields.TITLE_KEYS)
+    groups = (
+        fields.TYPE_KEYS, fields.CONFIDENCE_KEYS, fields.TAG_KEYS, fields.TITLE_KEYS,
+        fields.ACTION_KEYS, fields.TARGET_KEYS,
+    )  # fmt: skip
     scalar = {k: v for k, v in value.items() if not isinstance(v, Mapping)}
     return sum(fields.pick(scalar, keys) is not None for keys in groups) >= 2
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from memcore.rules.injection import format_memories_for_prompt
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import Adding
 from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, Page
@@ -25,3 +26,4 @@ class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Undoing):
         self._runtime = runtime
         self._libraries = libraries
         self.get_profile_for_agent = profiles.for_agent
+        self.format_memories_for_prompt = format_memories_for_prompt

@@ -46,7 +46,7 @@ from memcore.models import (
 from memcore.plain import plain
 from memcore.rules import duplicates, gate, permissions
 from memcore.services.libraries import LibraryService
-from memcore.services.memories.gathering import lock_scope, neighbours_of, rate_of
+from memcore.services.memories.gathering import lock_scope, neighbours_of
 from memcore.services.memories.screening import Screened, screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
@@ -159,7 +159,7 @@ class Adding:
         slot opens (None while one is free)."""
         _, settings = self._open(subject)
         with self._runtime.engine.connect() as connection:
-            used, next_slot = rate_of(connection, subject, settings.gate.max_extractions)
+            used, next_slot = queries.rate_of(connection, subject, settings.gate.max_extractions)
         return used, max(0, settings.gate.max_extractions - used), next_slot
 
     # ---- parts
@@ -212,7 +212,9 @@ class Adding:
         approved: bool = False,
     ) -> Facts:
         draft = screen.draft
-        used, next_slot = rate_of(connection, subject, settings.gate.max_extractions, run_id)
+        used, next_slot = queries.rate_of(
+            connection, subject, settings.gate.max_extractions, run_id
+        )
         neighbours = neighbours_of(
             connection, library, draft, subject, actor, place, vector,
             share=settings.share_between_agents,

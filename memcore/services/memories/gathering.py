@@ -6,13 +6,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from datetime import datetime, timedelta
 
 import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, func, or_, select, text, true
+from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
 
 from memcore.database import queries
-from memcore.database.tables import EmbeddingRow, ExtractionRunRow, MemoryRow
+from memcore.database.tables import EmbeddingRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.models import (
     Actor,
@@ -28,7 +27,6 @@ from memcore.models import (
 from memcore.text import content_hash
 
 NEIGHBOURS = 8
-_RATE_WINDOW = timedelta(hours=24)
 
 
 def lock_scope(connection: Connection, library_id: str, scope: Scope, scope_id: str) -> None:
@@ -116,27 +114,3 @@ def living_in_scope(
         or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
         queries.of_agent(subject, share_between_agents=share),
     )
-
-
-def rate_of(
-    connection: Connection, subject: Subject, limit: int, run_id: str | None = None
-) -> tuple[int, datetime | None]:
-    """Extraction runs of the session other than `run_id` in the last 24 hours by the database's
-    clock, and when the next slot opens. At exactly 24 h a run no longer counts."""
-    if subject.session_id is None:
-        return 0, None
-    rows = connection.execute(
-        select(ExtractionRunRow.at)
-        .where(
-            ExtractionRunRow.id != run_id if run_id else true(),
-            ExtractionRunRow.library_id == subject.library_id,
-            ExtractionRunRow.conversation_id == subject.session_id,
-            ExtractionRunRow.counted,
-            ExtractionRunRow.at > func.now() - _RATE_WINDOW,
-        )
-        .order_by(ExtractionRunRow.at.desc())
-    ).scalars()
-    at = list(rows)
-    if len(at) < limit or not limit:
-        return len(at), None
-    return len(at), at[limit - 1] + _RATE_WINDOW

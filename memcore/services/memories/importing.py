@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from memcore.database import bulk
+from memcore.database import bulk, queries
 from memcore.database.tables import DecisionRow, EmbeddingRow, HistoryRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import InvalidInput, MemcoreError
@@ -41,7 +41,6 @@ from memcore.services.memories.gathering import (
     living_in_scope,
     lock_scope,
     may_replace,
-    rate_of,
 )
 from memcore.services.memories.screening import screened
 from memcore.services.runtime import Runtime
@@ -119,7 +118,7 @@ class Importing:
             places = sorted({(r.draft.scope, r.place) for r in ready})
             for scope, place in places:
                 lock_scope(connection, library.id, scope, place)
-            used, next_slot = rate_of(connection, subject, settings.gate.max_extractions)
+            used, next_slot = queries.rate_of(connection, subject, settings.gate.max_extractions)
             batch = _Batch(library, settings, subject, actor)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
