@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from memcore import settings
 from memcore.database.jobs import Jobs
+from memcore.database.reading import Reader
 from memcore.embeddings import Embedder, open_embedder
 from memcore.extraction import Extractor
 from memcore.models import Library
@@ -109,8 +110,8 @@ class Core:
         self._stores: dict[int, VectorStore] = {}
         self._clients: dict[str, Client] = {}
         self.runtime = Runtime(
-            home, engine, Jobs(engine), environment, self._embedder_for, self._store_for,
-            rewriter, reranker,
+            home, engine, Reader(engine), Jobs(engine), environment, self._embedder_for,
+            self._store_for, rewriter, reranker,
         )  # fmt: skip
 
     @property
@@ -229,6 +230,7 @@ class Core:
             self._clients.clear()
             if "checkpoints" in self.__dict__:
                 self.checkpoints.close()
+            self.runtime.reader.close()
             self.runtime.engine.dispose()
             if self._cluster is not None:
                 self._cluster.release()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from memcore.settings import RankingSettings
 
@@ -316,17 +316,20 @@ class Candidate:
     lexical: float = 0.0
     """Share of the query its keywords cover, absolute in [0, 1]; 0 where no keyword matched."""
     dense_rank: int | None = None
-    """Place by vector in its scopes, from 1; None: not among the nearest."""
+    """Place by vector in its scopes, from 1; None: it has no vector."""
     lexical_rank: int | None = None
-    """Place by keyword, from 1; None: no keyword, or not among the best."""
+    """Place by keyword in its scopes, from 1; None: no keyword matched."""
     matched: tuple[str, ...] = ()
     """Terms of the query it has."""
     reranked: float | None = None
     """What a reranker said, in [0, 1], instead of similarity; None: it did not read it."""
+    keywords: frozenset[str] | None = None
+    """Terms of its title and text (rules/lexical.py); None: worked out from them when needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreTerm:
+class ScoreTerm(NamedTuple):
+    """A tuple rather than a dataclass: a recall makes hundreds."""
+
     name: str
     value: float
     weight: float

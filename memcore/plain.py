@@ -20,11 +20,10 @@ def plain(value: Any) -> Any:
     as None. A score term says its contribution as well."""
     if value is None or type(value) in (str, int, bool):
         return value
+    if isinstance(value, ScoreTerm):
+        return {**plain(value._asdict()), "contribution": plain(value.contribution)}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        out = {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
-        if isinstance(value, ScoreTerm):
-            out["contribution"] = value.contribution
-        return out
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):

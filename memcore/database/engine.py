@@ -41,14 +41,21 @@ def as_url(url: str) -> URL:
     return parsed.set(drivername="postgresql+psycopg")
 
 
-def create(url: str, *, pool_size: int = 10) -> Engine:
-    """An engine whose connections speak UTC and send numpy arrays as binary vectors."""
+def create(url: str, *, pool_size: int = 10, hot: bool = False) -> Engine:
+    """An engine whose connections speak UTC and send numpy arrays as binary vectors. `hot` is for
+    `reading.Reader`: autocommit, and not asked before use whether they still live."""
+    lean: dict[str, Any] = {"isolation_level": "AUTOCOMMIT", "pool_reset_on_return": None}
+    options = "-c timezone=UTC -c jit=off"
+    if hot:
+        # One plan per statement: planning a recall anew costs as much as running it.
+        options += " -c plan_cache_mode=force_generic_plan"
     engine = create_engine(
         as_url(url),
-        pool_pre_ping=True,
+        pool_pre_ping=not hot,
         pool_size=pool_size,
         max_overflow=10,
-        connect_args={"connect_timeout": 10, "options": "-c timezone=UTC -c jit=off"},
+        **(lean if hot else {}),
+        connect_args={"connect_timeout": 10, "options": options},
     )
 
     @event.listens_for(engine, "connect")

@@ -15,21 +15,25 @@ more than running it.
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from sqlalchemy import Connection
+import psycopg
+from sqlalchemy import Connection, select
 from sqlalchemy.dialects import postgresql
 
 from memcore.database import queries
+from memcore.database.tables import MemoryRow
 from memcore.embeddings import Vectors
-from memcore.models import Actor, Memory, MemoryType, Scope, Status, Subject, Visibility
+from memcore.models import Actor, Candidate, Memory, MemoryType, Scope, Status, Subject, Visibility
 from memcore.rules.ranking import USES_AT_HALF
 from memcore.settings import RankingSettings
 
-_TERM_STEPS = (0, 4, 8, 16, 32, 60)
+_PLACE = re.compile(r"%\((\w+)\)s")
+_TERM_STEPS = (0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 40, 50, 60)
 # Stand for a recall's values while the predicate is compiled; no id looks like them.
 _MARKS = {
     name: f"\u27e8{name}\u27e9"
@@ -44,27 +48,12 @@ _VISIBILITIES = {str(v): v for v in Visibility}
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """One row of a recall."""
-
-    memory: Memory
-    cosine: float | None
-    """None: vectors were not compared, or it has none that was made of its text."""
-    terms: tuple[str, ...]
-    """Those of the query's terms it has."""
-    dense_place: int | None = None
-    """Place by vector among all that were looked at; asked for single memories only."""
-
-
-@dataclass(frozen=True, slots=True)
 class Pool:
     """What a recall found, before ranking."""
 
-    rows: tuple[Found, ...]
+    candidates: tuple[Candidate, ...]
     documents: int
     """Memories a recall for this subject may return; every one was looked at."""
-    containing: Mapping[str, int]
-    """Query term → how many of them have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +74,35 @@ class _Shape:
 
 
 def fetch(
-    connection: Connection,
+    driver: psycopg.Connection[Any],
+    subject: Subject,
+    actor: Actor,
+    settings: RankingSettings,
+    *,
+    terms: Sequence[str],
+    **how: Any,
+) -> Pool:
+    """Candidates for a query; see `statement` for what it takes."""
+    sql, values = statement(subject, actor, settings, terms=terms, **how)
+    with psycopg.RawCursor(driver) as cursor:
+        rows = cursor.execute(sql, values, binary=True).fetchall()
+    candidates = []
+    for *fields, cosine, coverage, mask, by_vector, by_keyword, keywords, _ in rows:
+        candidates.append(
+            Candidate(
+                _memory(fields),
+                min(1.0, cosine) if cosine is not None and cosine > 0 else 0.0,
+                coverage,
+                by_vector if cosine is not None else None,
+                by_keyword if mask else None,
+                tuple(t for i, t in enumerate(terms) if mask >> i & 1) if mask else (),
+                keywords=frozenset(keywords),
+            )
+        )
+    return Pool(tuple(candidates), rows[0][-1] if rows else 0)
+
+
+def statement(
     subject: Subject,
     actor: Actor,
     settings: RankingSettings,
@@ -97,9 +114,9 @@ def fetch(
     vector: Vectors | None = None,
     cosines: Mapping[str, float] | None = None,
     also: Sequence[str] = (),
-) -> Pool:
-    """Candidates for a query: `each` of every kind (module docstring) and those of `also` (memory
-    ids) that a recall may return.
+) -> tuple[bytes, list[Any]]:
+    """SQL with its values, as psycopg's RawCursor takes them, that finds candidates: `each` of
+    every kind (module docstring) and those of `also` (memory ids) that a recall may return.
 
     Vectors are compared in SQL when `vector` and its `collection_id` are given; `cosines` (memory
     id → cosine) come from another vector store; with neither, keywords alone decide.
@@ -135,18 +152,8 @@ def fetch(
     }
     for i in range(shape.terms):
         values[f"t{i}"] = _lexeme(terms[i]) if i < len(terms) else None
-    driver = connection.connection.driver_connection
-    assert driver is not None
-    with driver.cursor(binary=True) as cursor:
-        rows = cursor.execute(_statement(shape), values, prepare=True).fetchall()
-    found = []
-    documents, containing = 0, {}
-    for *fields, cosine, mask, place, counted, having in rows:
-        if counted is not None:
-            documents, containing = counted, dict(zip(terms, having, strict=False))
-        has = tuple(t for i, t in enumerate(terms) if mask >> i & 1) if mask else ()
-        found.append(Found(_memory(fields), cosine, has, place))
-    return Pool(tuple(found), documents, containing)
+    sql, names = _text(shape)
+    return sql, [values[name] for name in names]
 
 
 def newest(
@@ -158,10 +165,6 @@ def newest(
     limit: int,
 ) -> tuple[Memory, ...]:
     """The newest memories a recall for `subject` may return."""
-    from sqlalchemy import select
-
-    from memcore.database.tables import MemoryRow
-
     rows = connection.execute(
         select(*queries.MEMORY_COLUMNS)
         .where(queries.recallable(subject, actor, share_between_agents=share_between_agents))
@@ -210,9 +213,10 @@ _TAGS, _TYPE, _SCOPE, _STATUS, _VISIBILITY = (
 
 
 @lru_cache(maxsize=512)
-def _statement(shape: _Shape) -> str:
+def _text(shape: _Shape) -> tuple[bytes, tuple[str, ...]]:
+    """The statement with $1, $2, … and the names of their values."""
     bits = " | ".join(
-        f"(coalesce(memories.keywords @@ %(t{i})s::tsquery, false)::int::bigint << {i})"
+        f"CASE WHEN memories.keywords @@ %(t{i})s::tsquery THEN {1 << i}::bigint ELSE 0 END"
         for i in range(shape.terms)
     ) or "0::bigint"  # fmt: skip
     if shape.collection_id is not None:
@@ -229,80 +233,88 @@ def _statement(shape: _Shape) -> str:
             "ON e.memory_id = memories.id"
         )
     else:
-        cosine, join = "NULL::float8", ""
-    covered = " + ".join(f"w[{i + 1}] * (mask >> {i} & 1)" for i in range(shape.terms)) or "0"
-    counts = ", ".join(f"count(*) FILTER (WHERE mask >> {i} & 1 = 1)" for i in range(shape.terms))
+        cosine, join = "NULL", ""
+    with_vectors = shape.collection_id is not None or shape.given
+    counts = ", ".join(f"count(*) FILTER (WHERE mask & {1 << i} <> 0)" for i in range(shape.terms))
+    covered = " + ".join(
+        f"CASE WHEN mask & {1 << i} <> 0 THEN w[{i + 1}] ELSE 0 END" for i in range(shape.terms)
+    ) or "0"  # fmt: skip
     score = [
-        "%(similarity_weight)s * similarity",
-        "%(confidence_weight)s * confidence",
-        "%(scope_weight)s * CASE scope WHEN 'session' THEN %(session_priority)s::float8 "
+        "%(similarity_weight)s::float8 * similarity",
+        "%(confidence_weight)s::float8 * confidence",
+        "%(scope_weight)s::float8 * CASE scope WHEN 'session' THEN %(session_priority)s::float8 "
         "WHEN 'project' THEN %(project_priority)s::float8 ELSE %(user_priority)s::float8 END",
-        "%(keyword_weight)s * coverage",
+        "%(keyword_weight)s::float8 * coverage",
     ]
     if shape.recency:
         age = "greatest(0, extract(epoch FROM now() - created_at)::float8 / 86400)"
-        score.append(f"%(recency_weight)s * power(0.5, {age} / %(half_life)s)")
+        score.append(
+            f"%(recency_weight)s::float8 * power(0.5::float8, {age} / %(half_life)s::float8)"
+        )
     if shape.usage:
-        score.append(f"%(usage_weight)s * access_count::float8 / (access_count + {USES_AT_HALF})")
-    with_vectors = shape.collection_id is not None or shape.given
+        score.append(
+            "%(usage_weight)s::float8 * access_count::float8 / "
+            f"(access_count + {USES_AT_HALF})::float8"
+        )
     # Keywords alone find what has a keyword; a vector finds everything, more or less near.
     matching = "" if with_vectors else "WHERE mask <> 0"
-    picks = ["(SELECT id FROM scored ORDER BY near DESC, score DESC, id LIMIT %(each)s)"]
+    picked = ["by_score <= %(each)s::int"]
     if with_vectors:
-        picks.append(
-            "(SELECT id FROM scored WHERE cosine IS NOT NULL "
-            "ORDER BY cosine DESC, id LIMIT %(each)s)"
-        )
+        picked.append("cosine IS NOT NULL AND by_vector <= %(each)s::int")
     if shape.terms:
-        picks.append(
-            "(SELECT id FROM scored WHERE mask <> 0 ORDER BY coverage DESC, id LIMIT %(each)s)"
-        )
+        picked.append("mask <> 0 AND by_keyword <= %(each)s::int")
+    best_of_type = ""
     if shape.per_type:
-        picks.append(
-            "(SELECT DISTINCT ON (memory_type) id FROM scored "
-            "ORDER BY memory_type, near DESC, score DESC, id)"
+        picked.append("of_type = 1")
+        best_of_type = (
+            ", row_number() OVER "
+            "(PARTITION BY memory_type ORDER BY near DESC, score DESC, id) AS of_type"
         )
-    place = "NULL::bigint"
     if shape.also:
-        picks.append("(SELECT id FROM scored WHERE id = ANY(%(also)s::uuid[]))")
-        place = (
-            "CASE WHEN s.id = ANY(%(also)s::uuid[]) THEN "
-            "(SELECT count(*) + 1 FROM scope o WHERE o.cosine > s.cosine) END"
-        )
+        picked.append("p.id = ANY(%(also)s::uuid[])")
     columns = ", ".join(f"memories.{f}{'::text' if f in _UUIDS else ''}" for f in _FIELDS)
     # Only numbers and column names made here are put into the text; every value is a parameter.
-    return f"""
+    text = f"""
 WITH scope AS MATERIALIZED (
-    SELECT memories.id, ({cosine})::float8 AS cosine, {bits} AS mask, memories.confidence,
-        memories.scope, memories.memory_type, memories.created_at, memories.access_count
+    SELECT memories.ctid AS row, memories.id, ({cosine})::float8 AS cosine, {bits} AS mask,
+        memories.confidence, memories.scope, memories.memory_type, memories.created_at,
+        memories.access_count
     FROM memories {join}
     WHERE {_predicate(shape)}
 ), stats AS MATERIALIZED (
-    SELECT count(*)::float8 AS n, ARRAY[{counts}]::float8[] AS df FROM scope
-), weights AS MATERIALIZED (
-    SELECT n, df, w, (SELECT coalesce(sum(x), 0) FROM unnest(w) x)
+    SELECT n, w, (SELECT coalesce(sum(x), 0) FROM unnest(w) x)
         - %(padding)s::int * ln(1 + (n + 0.5) / 0.5) AS asked
-    FROM (SELECT n, df, ARRAY(
-        SELECT ln(1 + (n - d + 0.5) / (d + 0.5)) FROM unnest(df) WITH ORDINALITY u(d, i) ORDER BY i
-    ) AS w FROM stats) s
+    FROM (
+        SELECT n, ARRAY(SELECT ln(1 + (n - d + 0.5) / (d + 0.5))
+            FROM unnest(df) WITH ORDINALITY u(d, i) ORDER BY i) AS w
+        FROM (SELECT count(*)::float8 AS n, ARRAY[{counts}]::float8[] AS df FROM scope) counted
+    ) weighed
 ), covered AS (
-    SELECT scope.*, ({covered}) / greatest(1e-9, asked) AS coverage
-    FROM scope, weights {matching}
+    SELECT scope.*, n, ({covered}) / greatest(1e-9, asked) AS coverage
+    FROM scope, stats {matching}
 ), fused AS (
     SELECT *, 1 - (1 - %(of_dense)s::float8 * greatest(0, least(1,
         (coalesce(cosine, 0) - %(unrelated)s::float8) / (1 - %(unrelated)s::float8))))
         * (1 - %(of_keyword)s::float8 * coverage) AS similarity
     FROM covered
-), scored AS MATERIALIZED (
+), scored AS (
     SELECT *, similarity >= %(floor)s::float8 AS near, {" + ".join(score)} AS score FROM fused
-), picked AS (
-    {" UNION ".join(picks)}
+), placed AS (
+    SELECT *, row_number() OVER (ORDER BY near DESC, score DESC, id) AS by_score,
+        row_number() OVER (ORDER BY cosine DESC NULLS LAST, id) AS by_vector,
+        row_number() OVER (ORDER BY coverage DESC, id) AS by_keyword{best_of_type}
+    FROM scored
 )
-SELECT {columns}, s.cosine, s.mask, {place},
-    CASE WHEN row_number() OVER () = 1 THEN stats.n::int END,
-    CASE WHEN row_number() OVER () = 1 THEN stats.df::int[] END
-FROM picked JOIN scope s USING (id) JOIN memories USING (id), stats
+SELECT {columns}, p.cosine, p.coverage, p.mask, p.by_vector, p.by_keyword,
+    tsvector_to_array(memories.keywords), p.n::int
+FROM placed p JOIN memories ON memories.ctid = p.row
+WHERE {" OR ".join(f"({condition})" for condition in picked)}
 """  # noqa: S608
+    names = tuple(dict.fromkeys(_PLACE.findall(text)))
+    numbers = {name: f"${n}" for n, name in enumerate(names, 1)}
+    text = _PLACE.sub(lambda place: numbers[place[1]], text)
+    # One space for many: the text is sent until it is prepared.
+    return " ".join(text.replace("%%", "%").split()).encode(), names
 
 
 def _predicate(shape: _Shape) -> str:

@@ -55,21 +55,24 @@ def rank(
     most = settings.max_recall if limit is None else limit
     pool = in_order(candidates, settings, now=now)
     dropped: list[Dropped] = []
-    near: list[Hit] = []
-    for hit, value in pool:
+    near: list[tuple[Hit, Candidate]] = []
+    for hit, value, candidate in pool:
         if floor is not None and not value >= floor:
             by = f"similarity {value:.3f} is {floor - value:.3f} below {floor:.3f}"
             dropped.append(_drop(hit, "below_threshold", by))
         else:
-            near.append(hit)
+            near.append((hit, candidate))
     hits: list[Hit] = []
+    kept: dict[str, list[Candidate]] = {}
     beaten: list[Hit] = []
-    for hit in near:
-        rival = _rival(hit, hits, settings)
+    for hit, candidate in near:
+        peers = kept.setdefault(hit.memory.memory_type, [])
+        rival = _rival(candidate, peers, settings)
         if rival is not None:
             dropped.append(_drop(hit, *rival))
         elif len(hits) < most:
             hits.append(hit)
+            peers.append(candidate)
         else:
             beaten.append(hit)
     for place, hit in enumerate(beaten, most + 1):
@@ -95,14 +98,14 @@ def rank(
 
 def in_order(
     candidates: Iterable[Candidate], settings: RankingSettings, *, now: datetime | None = None
-) -> list[tuple[Hit, float]]:
-    """Every candidate scored, best first, with the similarity its threshold looks at."""
+) -> list[tuple[Hit, float, Candidate]]:
+    """Every candidate scored, best first, with the similarity its threshold looks at and the
+    candidate itself."""
     pool = list(candidates)
     if now is None:
         now = max((c.memory.created_at for c in pool), default=None)
-    scored = [(scored_of(c, settings, now), absolute_similarity(c, settings)) for c in pool]
-    scored.sort(key=lambda s: s[0].memory.id)
-    scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp()))
+    scored = [(scored_of(c, settings, now), absolute_similarity(c, settings), c) for c in pool]
+    scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp(), s[0].memory.id))
     return scored
 
 
@@ -162,7 +165,7 @@ def unit(value: float | None) -> float:
 def same_saying(one: str, other: str) -> float:
     """How nearly two texts say the same, in [0, 1]: Dice over their terms, and 0 when a number or
     a negation differs or each has a word of its own, since then they are two statements."""
-    return _same(_saying(one), _saying(other))
+    return _same(one, _keywords(one), other, _keywords(other))
 
 
 def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
@@ -184,46 +187,49 @@ def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | N
         # The cosine behind similarity, shown beside it; it counts through similarity only.
         ScoreTerm("dense", unit(candidate.similarity), 0.0),
     )
-    return Hit(memory, sum(t.contribution for t in terms), terms, tuple(notes))
+    score = sum(value * weight for _, value, weight in terms)
+    return Hit(memory, score, terms, tuple(notes))
 
 
 def _confidence(value: float | None, notes: list[str]) -> float:
+    if value is not None and 0 <= value <= 1:
+        return value
     if value is None or not math.isfinite(value):
         notes.append(f"No usable confidence; {DEFAULT_CONFIDENCE} is assumed.")
         return DEFAULT_CONFIDENCE
-    if not 0 <= value <= 1:
-        notes.append(f"Confidence {value:g} is outside 0 to 1 and counts as {unit(value):g}.")
+    notes.append(f"Confidence {value:g} is outside 0 to 1 and counts as {unit(value):g}.")
     return unit(value)
 
 
 def _priority(scope: Scope | str | None, settings: RankingSettings, notes: list[str]) -> float:
-    known = {
-        Scope.SESSION: settings.session_priority,
-        Scope.PROJECT: settings.project_priority,
-        Scope.USER: settings.user_priority,
-    }
-    value = known.get(str(scope or "").strip().lower())  # type: ignore[call-overload]
-    if value is None:
-        notes.append(f"Unknown scope {str(scope)!r}; it counts as user scope.")
+    name = scope if isinstance(scope, Scope) else str(scope or "").strip().lower()
+    if name == Scope.USER:
         return settings.user_priority
-    return float(value)
+    if name == Scope.PROJECT:
+        return settings.project_priority
+    if name == Scope.SESSION:
+        return settings.session_priority
+    notes.append(f"Unknown scope {str(scope)!r}; it counts as user scope.")
+    return settings.user_priority
 
 
-def _rival(hit: Hit, kept: Sequence[Hit], settings: RankingSettings) -> tuple[str, str] | None:
+def _rival(
+    candidate: Candidate, kept: Sequence[Candidate], settings: RankingSettings
+) -> tuple[str, str] | None:
     """Reason and detail when a kept hit of the same type makes this one needless."""
-    if settings.dedupe == "off":
+    if not kept or settings.dedupe == "off":
         return None
+    memory = candidate.memory
+    if settings.dedupe == "one_per_type":
+        return "one_per_type", f"{kept[0].memory.id} is the best {memory.memory_type}"
+    enough = settings.dedupe_threshold
     for other in kept:
-        if other.memory.memory_type != hit.memory.memory_type:
-            continue
-        if settings.dedupe == "one_per_type":
-            return "one_per_type", f"{other.memory.id} is the best {other.memory.memory_type}"
-        same = same_saying(hit.memory.content, other.memory.content)
-        if same >= settings.dedupe_threshold:
+        same = _alike(candidate, other, enough)
+        if same >= enough:
             return (
                 "near_duplicate",
                 f"says the same as {other.memory.id}: "
-                f"text similarity {same:.3f}, limit {settings.dedupe_threshold:.3f}",
+                f"text similarity {same:.3f}, limit {enough:.3f}",
             )
     return None
 
@@ -232,26 +238,31 @@ def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
     return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
 
 
+def _alike(one: Candidate, other: Candidate, enough: float) -> float:
+    """`same_saying` of two candidates; 0 as soon as it is certain to stay below `enough`."""
+    a = _keywords(one.memory.content) if one.keywords is None else one.keywords
+    b = _keywords(other.memory.content) if other.keywords is None else other.keywords
+    return _same(one.memory.content, a, other.memory.content, b, enough)
+
+
 @lru_cache(maxsize=4096)
-def _saying(text: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
-    """Terms, numbers and negations of a text."""
-    terms = frozenset(lexical.index_terms(text))
+def _keywords(text: str) -> frozenset[str]:
+    return frozenset(lexical.index_terms(text))
+
+
+def _same(one: str, a: frozenset[str], other: str, b: frozenset[str], enough: float = 0.0) -> float:
+    total = len(a) + len(b)
+    same = 2 * len(a & b) / total if total else 0.0
+    if same < enough or not same:
+        return 0.0
+    own = (a - b, b - a)
+    if all(any(not lexical.is_pair(t) for t in terms) for terms in own):
+        return 0.0
+    if any(c.isdigit() for terms in own for t in terms for c in t):
+        return 0.0
+    return same if _negations(one) == _negations(other) else 0.0
+
+
+def _negations(text: str) -> frozenset[str]:
     lowered = text.lower().replace("’", "'")
-    words = set(lowered.split()) | set(lowered)
-    return (
-        terms,
-        frozenset(t for t in terms if any(c.isdigit() for c in t)),
-        frozenset(_NEGATIONS & words),
-    )
-
-
-def _same(
-    one: tuple[frozenset[str], frozenset[str], frozenset[str]],
-    other: tuple[frozenset[str], frozenset[str], frozenset[str]],
-) -> float:
-    (a, numbers_a, negations_a), (b, numbers_b, negations_b) = one, other
-    if numbers_a != numbers_b or negations_a != negations_b:
-        return 0.0
-    if all(any(not lexical.is_pair(t) for t in own) for own in (a - b, b - a)):
-        return 0.0
-    return 2 * len(a & b) / (len(a) + len(b)) if a or b else 0.0
+    return _NEGATIONS & {*lowered.split(), *lowered}

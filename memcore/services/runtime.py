@@ -5,13 +5,14 @@ environment, and which embedder and vector store serve a library.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine
 
 from memcore.database.jobs import Jobs
+from memcore.database.reading import Reader
 from memcore.embeddings import Embedder
 from memcore.models import Library
 from memcore.reranking import QueryRewriter, Reranker
@@ -23,6 +24,8 @@ from memcore.vectors import VectorStore
 class Runtime:
     home: Path
     engine: Engine
+    reader: Reader
+    """The hot read path of the same database."""
     jobs: Jobs
     environment: Mapping[str, Any]
     embedder_for: Callable[[Library], Embedder]
@@ -31,14 +34,21 @@ class Runtime:
     """The library's current collection; opened once per process."""
     rewriter: QueryRewriter | None = None
     reranker: Reranker | None = None
+    _resolved: dict[str, tuple[Library, Resolved]] = field(default_factory=dict)
 
     def settings_of(self, library: Library) -> Resolved:
         """Effective settings. An embedder that cannot be opened has no calibration to offer, so
         the defaults hold and the console still shows the library."""
         from memcore.embeddings import calibrated_for
 
-        return resolve(
+        # The library service hands out one object for as long as nothing changed.
+        known = self._resolved.get(library.id)
+        if known is not None and known[0] is library:
+            return known[1]
+        resolved = resolve(
             library.overrides,
             environment=self.environment,
             calibrated=calibrated_for(library.embedder),
         )
+        self._resolved[library.id] = (library, resolved)
+        return resolved

@@ -349,17 +349,25 @@ def test_a_recall_is_one_round_trip_for_three_scopes_and_both_channels(
     put(core, library, "likes figs")
     for _ in range(2):
         core.memories.recall("figs", subject=who)
-    with core.runtime.engine.connect() as connection:
-        driver = connection.connection.driver_connection
-    assert driver is not None
     log = tmp_path / "protocol"
     with log.open("w") as out:
-        driver.pgconn.trace(out.fileno())
+        core.runtime.reader.run(lambda driver: driver.pgconn.trace(out.fileno()))
         core.memories.recall("figs", subject=who)
-        driver.pgconn.untrace()
+        core.runtime.reader.run(lambda driver: driver.pgconn.untrace())
     sent = log.read_text()
-    assert sent.count("Execute") == 1
-    assert "BEGIN" not in sent
+    assert sent.count("Sync") == sent.count("Execute") == 1
+    assert "\tQuery\t" not in sent
+
+
+def test_a_server_that_was_restarted_is_found_again(
+    core: Core, library: Library, who: Subject
+) -> None:
+    put(core, library, "likes figs")
+    core.memories.recall("figs", subject=who)
+    backend = core.runtime.reader.run(lambda driver: driver.info.backend_pid)
+    with core.runtime.engine.begin() as connection:
+        connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": backend})
+    assert search(core, who, "figs") == ["likes figs"]
 
 
 def test_only_an_agents_search_counts_as_use_and_is_logged(core: Core, library: Library) -> None:

@@ -33,7 +33,7 @@ def test_a_replay_under_the_same_settings_changes_nothing(
     assert logged.hits == tuple(h.memory.id for h in result.hits)
     assert (logged.query, logged.subject, logged.mode) == ("night ferry", agent, "hybrid")
     assert logged.candidates == tuple(
-        replace(c, memory=replace(c.memory, **_unread(logged, c.memory.id)))
+        replace(c, keywords=None, memory=replace(c.memory, **_unread(logged, c.memory.id)))
         for c in result.candidates
     )
     again = replay([logged], logged.ranking)[0]

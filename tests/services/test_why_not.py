@@ -166,7 +166,7 @@ def test_far_down_both_channels_says_at_which_place(
     assert why.reason == "not_a_candidate"
     assert "Place 61 by vector of 61" in why.detail
     candidates = next(c for c in why.checks if c.name == "candidates")
-    assert (candidates.observed, candidates.limit) == (61, 32)
+    assert (candidates.observed, candidates.limit) == (61, 24)
 
 
 def test_keyword_mode_says_that_no_word_matched(core: Core, library: Library, who: Subject) -> None:

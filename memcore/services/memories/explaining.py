@@ -207,10 +207,11 @@ def _ranked(
         )  # fmt: skip
     now = datetime.now(UTC)
     ordered = ranking.in_order(result.candidates, settings, now=now)
-    hit = next(h for h, _ in ordered if h.memory.id == memory.id)
+    hit = next(h for h, _, _ in ordered if h.memory.id == memory.id)
     place = next((i for i, h in enumerate(result.hits, 1) if h.memory.id == memory.id), None)
     dropped = next((d for d in result.dropped if d.memory.id == memory.id), None)
-    stages = _stages(candidate, result, dropped)
+    by_score = next(i for i, (h, _, _) in enumerate(ordered, 1) if h.memory.id == memory.id)
+    stages = _stages(candidate, by_score, result, dropped)
     checks = (*checks, vector, *stages)
     if place is not None:
         detail = f"It is hit {place} of {len(result.hits)}."
@@ -231,7 +232,7 @@ def _ranked(
     )  # fmt: skip
 
 
-def _stages(candidate: Any, result: SearchResult, dropped: Any) -> tuple[Check, ...]:
+def _stages(candidate: Any, by_score: int, result: SearchResult, dropped: Any) -> tuple[Check, ...]:
     """Candidates, threshold, distinct, top K: each passed or not, with its numbers."""
     settings = result.ranking
     each = candidates_each(settings)
@@ -243,7 +244,7 @@ def _stages(candidate: Any, result: SearchResult, dropped: Any) -> tuple[Check, 
     nearest = min(
         (p for p in (candidate.dense_rank, candidate.lexical_rank) if p is not None), default=None
     )
-    inside = nearest is not None and nearest <= each
+    inside = by_score <= each or (nearest is not None and nearest <= each)
     fell = _DROPPED_AT.get(dropped.reason, "top_k") if dropped else None
     similarity = ranking.absolute_similarity(candidate, settings)
     said = dropped.detail if dropped else ""

@@ -29,9 +29,9 @@ Mode = Literal["hybrid", "vector", "keyword"]
 
 LONGEST_QUERY = 4000
 """Characters of a query that are searched for; what comes after is left out and said so."""
-OVERFETCH = 4
+OVERFETCH = 3
 """Candidates of each kind for each hit asked for, and at least as many as LEAST_CANDIDATES."""
-LEAST_CANDIDATES = 30
+LEAST_CANDIDATES = 20
 _SAMPLE = 0.1
 
 
@@ -132,7 +132,7 @@ class Recalling:
         pool = self._pool(
             library, kept, subject, actor, chosen, terms, vector, each, also, mode, notices
         )
-        candidates = candidates_of(pool, terms, each, with_vectors=vector is not None)
+        candidates = pool.candidates
         clock.lap("sql")
         if kept.rerank:
             candidates = self._reranked(asked, candidates, chosen, kept.rerank_candidates, notices)
@@ -169,7 +169,6 @@ class Recalling:
         notices: list[str],
     ) -> sql.Pool:
         cosines: Mapping[str, float] | None = None
-        engine = self._runtime.engine.execution_options(isolation_level="AUTOCOMMIT")
         common: dict[str, Any] = {
             "share_between_agents": kept.share_between_agents,
             "terms": terms,
@@ -184,11 +183,12 @@ class Recalling:
                     raise
                 notices.append(f"Vectors were not searched, only keywords. {error}")
             vector = None
-        with engine.connect() as connection:
-            return sql.fetch(
-                connection, subject, actor, chosen, vector=vector, cosines=cosines,
+        return self._runtime.reader.run(
+            lambda driver: sql.fetch(
+                driver, subject, actor, chosen, vector=vector, cosines=cosines,
                 collection_id=library.collection_id, **common,
-            )  # fmt: skip
+            )
+        )  # fmt: skip
 
     def _elsewhere(
         self,
@@ -287,39 +287,6 @@ class Recalling:
 def candidates_each(settings: RankingSettings) -> int:
     """How many of each kind are fetched as candidates."""
     return max(LEAST_CANDIDATES, OVERFETCH * settings.max_recall)
-
-
-def candidates_of(
-    pool: sql.Pool, terms: Sequence[str], each: int, *, with_vectors: bool
-) -> tuple[Candidate, ...]:
-    """What was found as ranking takes it: cosines clamped, keyword matches weighed by how rare
-    their words are among all that a recall may return, places in either channel."""
-    weights = lexical.weigh(terms, pool.documents, pool.containing)
-    asked = sum(weights.values()) or 1.0
-    keyword = [min(1.0, sum(weights[t] for t in row.terms) / asked) for row in pool.rows]
-    dense_places: dict[int, int] = {}
-    if with_vectors:
-        nearest = sorted(
-            (i for i, row in enumerate(pool.rows) if row.cosine is not None),
-            key=lambda i: (-(pool.rows[i].cosine or 0.0), pool.rows[i].memory.id),
-        )
-        dense_places = {i: place for place, i in enumerate(nearest[:each], 1)}
-    worded = sorted(
-        (i for i, value in enumerate(keyword) if value > 0),
-        key=lambda i: (-keyword[i], pool.rows[i].memory.id),
-    )
-    keyword_places = {i: place for place, i in enumerate(worded[:each], 1)}
-    return tuple(
-        Candidate(
-            row.memory,
-            ranking.unit(row.cosine),
-            keyword[i],
-            row.dense_place or dense_places.get(i),
-            keyword_places.get(i),
-            row.terms,
-        )
-        for i, row in enumerate(pool.rows)
-    )
 
 
 def _effective(mode: Mode | None, settings: RankingSettings) -> tuple[Mode, RankingSettings]:
