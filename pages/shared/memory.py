@@ -23,6 +23,9 @@ _ACTION = {
     "expire": ("hourglass_bottom", "expired"),
 }
 
+# The link to the newer memory stands above; a hash and a version say nothing to people.
+_SAID_ELSEWHERE = {"superseded_by", "content_hash", "version", "vector_id", "had_replaced"}
+
 
 def open_memory(memory_id: str) -> None:
     """Callback: show this memory. Its id stands in the URL."""
@@ -42,12 +45,12 @@ def panel(memory_id: str, *, key: str) -> None:
     """Draw it in a card. `key` sets two panels on one page apart."""
     actor, zone = session.actor(), session.zone()
     with st.container(border=True, key=f"{key}_panel"):
-        head, corner = st.columns([7, 1], wrap=False)
+        head = st.container(horizontal=True, wrap=False, gap="small")
         with messages.trouble("Opening the memory"):
             memory = reads.memory(actor, memory_id)
             links = reads.links(actor, memory_id)
-        head.markdown(" ".join(badges(memory)))
-        corner.button(
+        head.markdown(" ".join(badges(memory)), width="stretch")
+        head.button(
             "", icon=":material/close:", key=f"{key}_close", type="tertiary", on_click=close,
             help="Close",
         )  # fmt: skip
@@ -145,11 +148,19 @@ def _change(change: Change, zone: Any, key: str) -> None:
     struck = " :gray-badge[undone]" if change.undone else ""
     st.markdown(f":material/{icon}: **{said}**{struck}  \n:gray[{who}]")
     for name, (before, after) in change.fields.items():
-        old, new = shorten(str(before), 160), shorten(str(after), 160)
+        if name in _SAID_ELSEWHERE:
+            continue
+        old, new = (shorten(_said(value), 160) for value in (before, after))
         st.caption(
             f"{messages.words(name)}: {messages.plain(old)} "
             f":material/arrow_forward: {messages.plain(new)}"
         )
+
+
+def _said(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value in (None, "") else str(value)
 
 
 def _origin(memory: Memory) -> None:
