@@ -237,9 +237,15 @@ def test_no_number_makes_the_gate_raise_and_accepted_means_all_passed(
 
 def test_ten_thousand_stored_facts_are_judged_anew_in_well_under_a_second() -> None:
     stored = [
-        (Draft(TEXT), facts(confidence=i % 100 / 100, neighbours=tuple(near(j / 10, "reworded") for j in range(8))))
+        (
+            Draft(TEXT),
+            facts(
+                confidence=i % 100 / 100,
+                neighbours=tuple(near(j / 10, "reworded") for j in range(8)),
+            ),
+        )
         for i in range(10_000)
-    ]  # fmt: skip
+    ]
     started = time.process_time()
     verdicts = gate.judge_many(stored, GateSettings(min_confidence=0.5))
     assert time.process_time() - started < 0.9
