@@ -22,10 +22,12 @@ from memcore.database.jobs import Jobs
 from memcore.database.reading import Reader
 from memcore.embeddings import Embedder, open_embedder
 from memcore.extraction import Extractor
-from memcore.models import Library
+from memcore.models import Actor, Library
 from memcore.reranking import QueryRewriter, Reranker
+from memcore.secrets import Vault
 from memcore.services.checkpoints import CheckpointService
 from memcore.services.conversations import ConversationService
+from memcore.services.endpoints import EndpointService
 from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
 from memcore.services.memories import MemoryService
@@ -34,10 +36,10 @@ from memcore.services.profiles import ProfileService
 from memcore.services.projection import ProjectionService
 from memcore.services.recalls import RecallService
 from memcore.services.runtime import Runtime
+from memcore.services.stores import StoreService
 from memcore.services.transfer import TransferService
 from memcore.services.worlds import WorldService
 from memcore.settings import LibrarySettings
-from memcore.vectors import VectorStore
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
@@ -107,11 +109,13 @@ class Core:
         self._cluster = cluster
         self._lock = threading.RLock()
         self._embedders: dict[str, Embedder] = {}
-        self._stores: dict[int, VectorStore] = {}
         self._clients: dict[str, Client] = {}
+        vault, jobs = Vault(home), Jobs(engine)
+        self.endpoints = EndpointService(engine, vault)
+        self.stores = StoreService(engine, vault, jobs)
         self.runtime = Runtime(
-            home, engine, Reader(engine), Jobs(engine), environment, self._embedder_for,
-            self._store_for, rewriter, reranker,
+            home, engine, Reader(engine), jobs, environment, self._embedder_for, self._embedder_named,
+            self.stores.open, self.stores, rewriter, reranker,
         )  # fmt: skip
 
     @property
@@ -170,10 +174,12 @@ class Core:
         return WorldService(self.runtime)
 
     def _embedder_for(self, library: Library) -> Embedder:
-        with self._lock:
-            if library.embedder not in self._embedders:
-                self._embedders[library.embedder] = open_embedder(library.embedder)
-            return self._embedders[library.embedder]
+        return open_embedder(library.embedder, endpoint=self.endpoints.embedder)
+
+    def _embedder_named(self, name: str) -> Embedder:
+        return open_embedder(
+            name, endpoint=lambda endpoint: self.endpoints.embedder(endpoint, background=True)
+        )
 
     def _extractor_for(self, settings: LibrarySettings) -> Extractor:
         """The extractor a library's settings ask for. Raises ConfigError."""
@@ -195,7 +201,11 @@ class Core:
         return LLMSummariser(*self._chat(settings.extraction_model))
 
     def _chat(self, model: str) -> tuple[Client, str]:
-        """A connection for a chat model, and the model's own name. Raises ConfigError."""
+        """A connection for a chat model, and the model's own name: `endpoint:<id>`, or a model at
+        OPENAI_BASE_URL. Raises ConfigError, NotFound."""
+        if model.startswith("endpoint:"):
+            operator = Actor("", operator=True)
+            return self.endpoints.chat(model.removeprefix("endpoint:"), actor=operator)
         from memcore.endpoints.client import Client
         from memcore.secrets import Secret
 
@@ -208,23 +218,12 @@ class Core:
                 )
             return self._clients[url], model
 
-    def _store_for(self, library: Library) -> VectorStore:
-        from memcore.vectors.pgvector import PgVectorStore
-
-        with self._lock:
-            if library.collection_id not in self._stores:
-                self._stores[library.collection_id] = PgVectorStore(
-                    self.runtime.engine, library.collection_id, library.dimensions
-                )
-            return self._stores[library.collection_id]
-
     def close(self) -> None:
         """Give back connections, and the embedded server where this was its last user."""
         self.runtime.jobs.close()
         with self._lock:
-            for store in self._stores.values():
-                store.close()
-            self._stores.clear()
+            self.stores.close()
+            self.endpoints.close()
             for client in self._clients.values():
                 client.close()
             self._clients.clear()

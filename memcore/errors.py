@@ -8,6 +8,7 @@
     ├── NotFound               no such thing, or none the actor may see
     ├── PermissionDenied       the actor may see it, but not do this to it
     ├── Conflict               the record changed since it was read
+    │   └── EmbedderChanged    the library was given another embedder meanwhile
     ├── LibraryDisabled        the library is switched off
     ├── DatabaseError          the database cannot be reached or used
     │   └── ExtensionMissing   pgvector is not there
@@ -64,6 +65,10 @@ class PermissionDenied(MemcoreError):
 
 class Conflict(MemcoreError):
     """It was changed by someone else since you opened it."""
+
+
+class EmbedderChanged(Conflict):
+    """The library was given another embedder a moment ago."""
 
 
 class LibraryDisabled(MemcoreError):

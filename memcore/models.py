@@ -402,6 +402,42 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model endpoint that speaks OpenAI's interface. The key itself is not in it."""
+
+    id: str
+    name: str
+    kind: str
+    """embedding or chat."""
+    owner_user_id: str | None
+    """None: shared by all users."""
+    base_url: str
+    model: str
+    dimensions: int | None
+    """Of an embedding model; None: learnt at the first test."""
+    key: str
+    """Masked; empty: none is set."""
+    options: Mapping[str, Any]
+    """send_dimensions (true or false; otherwise by model), timeout in seconds."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ConfiguredStore:
+    """A vector store beside pgvector in the main database."""
+
+    id: str
+    name: str
+    kind: str
+    """memory, milvus, elasticsearch or pgvector (in another database)."""
+    address: str
+    """A URL or, for a Milvus file, its path; passwords are not in it."""
+    secret: str
+    """Token, API key or password, masked; empty: none is set."""
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class Added:
     """What became of one draft."""
 

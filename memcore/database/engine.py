@@ -99,7 +99,7 @@ def prepare(engine: Engine, say: Callable[[str], None] = lambda _: None) -> None
         say("Setting up tables …")
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _MIGRATION_LOCK})
-            _need_pgvector(connection)
+            need_pgvector(connection)
             _migrate(connection)
         # Connections opened before the extension existed do not know its type.
         engine.dispose()
@@ -128,7 +128,8 @@ def unreachable(engine: Engine, error: StatementError) -> DatabaseError:
     )
 
 
-def _need_pgvector(connection: Connection) -> None:
+def need_pgvector(connection: Connection) -> None:
+    """Make sure that the extension is there and new enough. Raises ExtensionMissing."""
     installed = connection.scalar(
         text("SELECT extversion FROM pg_extension WHERE extname = 'vector'")
     )

@@ -24,6 +24,7 @@ from memcore.database.tables import (
     ProjectRow,
     UserRow,
 )
+from memcore.errors import EmbedderChanged
 from memcore.models import Actor, Memory, Role, Scope, Status, Subject, Visibility
 from memcore.rules import lexical
 
@@ -209,7 +210,10 @@ def introduce(connection: Connection, user_id: str, project_id: str | None) -> N
 def create_collection(
     connection: Connection, library_id: str, embedder: str, dimensions: int, state: str = "current"
 ) -> int:
-    """A new collection and its partition of `embeddings`; returns its id."""
+    """A new collection and its partition of `embeddings`; returns its id. Tables are locked in the
+    order in which writers do, so that the two cannot wait for each other."""
+    connection.execute(text("LOCK TABLE memories IN SHARE ROW EXCLUSIVE MODE"))
+    connection.execute(text("LOCK TABLE embeddings IN ACCESS EXCLUSIVE MODE"))
     collection_id = connection.execute(
         insert(CollectionRow)
         .values(library_id=library_id, embedder=embedder, dimensions=dimensions, state=state)
@@ -231,6 +235,9 @@ def create_collection(
 
 def drop_collections(connection: Connection, ids: Sequence[int]) -> None:
     """Remove collections, their partitions and vectors."""
+    if not ids:
+        return
+    connection.execute(text("LOCK TABLE memories, embeddings IN ACCESS EXCLUSIVE MODE"))
     for collection_id in ids:
         connection.execute(text(f"DROP TABLE IF EXISTS embeddings_{int(collection_id)}"))
         connection.execute(
@@ -260,3 +267,26 @@ def rate_of(
     if len(at) < limit or not limit:
         return len(at), None
     return len(at), at[limit - 1] + _RATE_WINDOW
+
+
+def queue_vectors(connection: Connection, library_id: str) -> int:
+    """Note every vector of the library's collection for its other store; 0 where it has none."""
+    return connection.execute(
+        text(
+            "INSERT INTO vector_changes (collection_id, memory_id) "
+            "SELECT l.collection_id, e.memory_id FROM libraries l "
+            "JOIN embeddings e ON e.collection_id = l.collection_id "
+            "WHERE l.id = :id AND l.vector_store <> 'pgvector'"
+        ),
+        {"id": library_id},
+    ).rowcount
+
+
+def hold_collection(connection: Connection, library_id: str, collection_id: int) -> None:
+    """Until the transaction ends no other embedder takes the library over. Raises EmbedderChanged
+    where one has already: a vector of the former must not land in a collection nobody reads."""
+    current = connection.scalar(
+        text("SELECT collection_id FROM libraries WHERE id = :id FOR SHARE"), {"id": library_id}
+    )
+    if current != collection_id:
+        raise EmbedderChanged(hint="Try again.")

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import (
     ARRAY,
+    DDL,
     REAL,
     BigInteger,
     CheckConstraint,
@@ -26,6 +27,7 @@ from sqlalchemy import (
     Text,
     UniqueConstraint,
     Uuid,
+    event,
     func,
     text,
 )
@@ -318,6 +320,62 @@ class EmbeddingRow(Row):
         Index("ix_embeddings_memory_id", "memory_id"),
         {"postgresql_partition_by": "LIST (collection_id)"},
     )
+
+
+class VectorChangeRow(Row):
+    """A memory whose place in another store than pgvector may be out of date. Triggers write
+    these in the transaction of the change itself, so that none is ever missed; `vectors/mirror.py`
+    carries them over."""
+
+    __tablename__ = "vector_changes"
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
+    collection_id: Mapped[int] = mapped_column(BigInteger)
+    memory_id: Mapped[str] = mapped_column(Uuid(as_uuid=False))
+    transaction_id: Mapped[int] = mapped_column(
+        BigInteger, server_default=text("(pg_current_xact_id()::text::bigint)")
+    )
+    at: Mapped[datetime] = _now()
+    __table_args__ = (Index("ix_vector_changes_collection", "collection_id", "id"),)
+
+
+for _statement in (
+    """
+    CREATE FUNCTION note_vector_change() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+        IF TG_TABLE_NAME = 'memories' THEN
+            INSERT INTO vector_changes (collection_id, memory_id)
+            SELECT collection_id, OLD.id FROM libraries
+            WHERE id = OLD.library_id AND vector_store <> 'pgvector';
+        ELSIF TG_OP = 'DELETE' THEN
+            INSERT INTO vector_changes (collection_id, memory_id)
+            SELECT collection_id, OLD.memory_id FROM libraries
+            WHERE collection_id = OLD.collection_id AND vector_store <> 'pgvector';
+        ELSE
+            INSERT INTO vector_changes (collection_id, memory_id)
+            SELECT collection_id, NEW.memory_id FROM libraries
+            WHERE collection_id = NEW.collection_id AND vector_store <> 'pgvector';
+        END IF;
+        RETURN NULL;
+    END $$
+    """,
+    "CREATE TRIGGER note_vector_change AFTER INSERT OR UPDATE OR DELETE ON embeddings "
+    "FOR EACH ROW EXECUTE FUNCTION note_vector_change()",
+    "CREATE TRIGGER note_vector_move AFTER UPDATE ON memories FOR EACH ROW "
+    "WHEN ((OLD.status, OLD.scope, OLD.scope_id) IS DISTINCT FROM "
+    "(NEW.status, NEW.scope, NEW.scope_id)) EXECUTE FUNCTION note_vector_change()",
+    "CREATE TRIGGER note_vector_end AFTER DELETE ON memories "
+    "FOR EACH ROW EXECUTE FUNCTION note_vector_change()",
+):
+    event.listen(
+        Row.metadata,
+        "after_create",
+        DDL(_statement),  # type: ignore[no-untyped-call]
+    )
+event.listen(
+    Row.metadata,
+    "after_drop",
+    DDL("DROP FUNCTION IF EXISTS note_vector_change"),  # type: ignore[no-untyped-call]
+)
 
 
 class DecisionRow(Row):

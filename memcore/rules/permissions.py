@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memcore.errors import PermissionDenied
 from memcore.models import Action, Actor, Memory, Role, Scope, Visibility
 
 
@@ -72,3 +73,13 @@ def may_create(actor: Actor, *, scope: Scope, user_id: str, project_id: str | No
     return Decision(
         False, f"{user_id!r} is no member of project {project_id!r}; its owner can add members."
     )
+
+
+def need_operator(actor: Actor | None) -> None:
+    """Libraries, agents, shared endpoints and stores belong to the installation: operators change
+    them, and programs (None), which hold the database anyway. Raises PermissionDenied."""
+    if actor is not None and not actor.operator:
+        raise PermissionDenied(
+            "Only an operator changes libraries, agents and vector stores.",
+            hint="Act as operator, or ask one.",
+        )

@@ -7,17 +7,27 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from sqlalchemy import Engine
 
-from memcore.database.jobs import Jobs
+from memcore.database.jobs import Jobs, Report
 from memcore.database.reading import Reader
 from memcore.embeddings import Embedder
-from memcore.models import Library
+from memcore.models import ConfiguredStore, Library
 from memcore.reranking import QueryRewriter, Reranker
 from memcore.settings import Resolved, resolve
 from memcore.vectors import VectorStore
+
+
+class Stores(Protocol):
+    """What libraries ask of the configured vector stores (services/stores.py)."""
+
+    def get(self, store_id: str) -> ConfiguredStore: ...
+
+    def name_of(self, store_id: str) -> str: ...
+
+    def level(self, library: Library, report: Report) -> str: ...
 
 
 @dataclass(frozen=True)
@@ -30,8 +40,11 @@ class Runtime:
     environment: Mapping[str, Any]
     embedder_for: Callable[[Library], Embedder]
     """Opened once per process and library."""
+    embedder_named: Callable[[str], Embedder]
+    """For work in the background: its calls may take longer."""
     store_for: Callable[[Library], VectorStore]
     """The library's current collection; opened once per process."""
+    stores: Stores
     rewriter: QueryRewriter | None = None
     reranker: Reranker | None = None
     _resolved: dict[str, tuple[Library, Resolved]] = field(default_factory=dict)

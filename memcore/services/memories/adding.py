@@ -23,6 +23,7 @@ from memcore.database.tables import (
 )
 from memcore.embeddings import Vectors
 from memcore.errors import (
+    EmbedderChanged,
     EndpointError,
     InvalidInput,
     InvalidVector,
@@ -126,6 +127,12 @@ class Adding:
                 # Another writer's row became visible between check and insert; judge again.
                 if attempt == 3:
                     raise
+            except EmbedderChanged:
+                if attempt == 3:
+                    raise
+                self._libraries.forget()
+                library, settings = self._open(subject)
+                vector, failure = self._embedded(library, masked[: settings.gate.max_length])
         raise AssertionError("unreachable")
 
     def validate_memory(
@@ -371,7 +378,9 @@ def expiry_of(draft: Draft, settings: LibrarySettings) -> datetime | None:
 
 
 def put_vector(connection: Connection, library: Library, memory: Memory, vector: Vectors) -> Memory:
-    """Store `vector` for `memory` in its library's collection, in the caller's transaction."""
+    """Store `vector` for `memory` in its library's collection, in the caller's transaction. Raises
+    EmbedderChanged where the library was given another embedder since it was read."""
+    queries.hold_collection(connection, library.id, library.collection_id)
     connection.execute(
         insert(EmbeddingRow).values(
             collection_id=library.collection_id,

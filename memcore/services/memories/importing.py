@@ -344,6 +344,7 @@ class _Batch:
         memories = list(self._memories.values())
         bulk.insert_memories(connection, memories)
         if memories and self._library.collection_id is not None:
+            queries.hold_collection(connection, self._library.id, self._library.collection_id)
             bulk.copy_vectors(
                 connection, self._library.collection_id, memories, np.array(self._vectors)
             )

@@ -1,0 +1,30 @@
+"""Libraries and agents: configuration and container of memories, and who uses them. One class, one
+module for each thing that is done with them."""
+
+from __future__ import annotations
+
+import threading
+
+from memcore.models import Library
+from memcore.services.libraries.agents import Agents
+from memcore.services.libraries.embedding import Pair, Reembedding
+from memcore.services.libraries.figures import Card, Contents, LibraryFigures, Statistics
+from memcore.services.libraries.health import Health, HealthChecks
+from memcore.services.libraries.keeping import Keeping
+from memcore.services.libraries.presets import PRESETS, Preset
+from memcore.services.libraries.sweeping import Sweeping, Swept
+from memcore.services.runtime import Runtime
+
+__all__ = [
+    "PRESETS", "Card", "Contents", "Health", "LibraryService", "Pair", "Preset", "Statistics",
+    "Swept",
+]  # fmt: skip
+
+
+class LibraryService(Keeping, Agents, LibraryFigures, Reembedding, HealthChecks, Sweeping):
+    """Safe to share between threads."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self._runtime = runtime
+        self._cache: dict[str, tuple[float, Library]] = {}
+        self._lock = threading.Lock()
