@@ -114,8 +114,8 @@ class Core:
         self.endpoints = EndpointService(engine, vault)
         self.stores = StoreService(engine, vault, jobs)
         self.runtime = Runtime(
-            home, engine, Reader(engine), jobs, environment, self._embedder_for, self._embedder_named,
-            self.stores.open, self.stores, rewriter, reranker,
+            home, engine, Reader(engine), jobs, environment, self._embedder_for,
+            self._embedder_named, self.stores.open, self.stores, rewriter, reranker,
         )  # fmt: skip
 
     @property
@@ -174,7 +174,14 @@ class Core:
         return WorldService(self.runtime)
 
     def _embedder_for(self, library: Library) -> Embedder:
-        return open_embedder(library.embedder, endpoint=self.endpoints.embedder)
+        name = library.embedder
+        if name.startswith("endpoint:"):
+            # The service keeps these, and opens them anew after a change.
+            return self.endpoints.embedder(name.removeprefix("endpoint:"))
+        with self._lock:
+            if name not in self._embedders:
+                self._embedders[name] = open_embedder(name)
+            return self._embedders[name]
 
     def _embedder_named(self, name: str) -> Embedder:
         return open_embedder(

@@ -132,7 +132,7 @@ class Adding:
                     raise
                 self._libraries.forget()
                 library, settings = self._open(subject)
-                vector, failure = self._embedded(library, masked[: settings.gate.max_length])
+                vector = self._embedded(library, draft.content[: settings.gate.max_length])
         raise AssertionError("unreachable")
 
     def validate_memory(
