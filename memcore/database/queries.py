@@ -8,6 +8,8 @@ moment ago no longer opens anything.
 
 from __future__ import annotations
 
+import random
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -15,6 +17,7 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select, text, true
 from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy.exc import OperationalError
 
 from memcore.database.tables import (
     CollectionRow,
@@ -210,10 +213,7 @@ def introduce(connection: Connection, user_id: str, project_id: str | None) -> N
 def create_collection(
     connection: Connection, library_id: str, embedder: str, dimensions: int, state: str = "current"
 ) -> int:
-    """A new collection and its partition of `embeddings`; returns its id. Tables are locked in the
-    order in which writers do, so that the two cannot wait for each other."""
-    connection.execute(text("LOCK TABLE memories IN SHARE ROW EXCLUSIVE MODE"))
-    connection.execute(text("LOCK TABLE embeddings IN ACCESS EXCLUSIVE MODE"))
+    """A new collection and its partition of `embeddings`; returns its id."""
     collection_id = connection.execute(
         insert(CollectionRow)
         .values(library_id=library_id, embedder=embedder, dimensions=dimensions, state=state)
@@ -221,12 +221,12 @@ def create_collection(
     ).scalar_one()
     # DDL takes no parameters; both values are ints made here.
     name = f"embeddings_{int(collection_id)}"
-    connection.execute(
-        text(
-            f"CREATE TABLE {name} PARTITION OF embeddings "
-            f"(CONSTRAINT ck_{name}_dimensions CHECK (vector_dims(embedding) = {int(dimensions)})) "
-            f"FOR VALUES IN ({int(collection_id)})"
-        )
+    _define(
+        connection,
+        "LOCK TABLE embeddings IN ACCESS EXCLUSIVE MODE",
+        f"CREATE TABLE {name} PARTITION OF embeddings "
+        f"(CONSTRAINT ck_{name}_dimensions CHECK (vector_dims(embedding) = {int(dimensions)})) "
+        f"FOR VALUES IN ({int(collection_id)})",
     )
     if dimensions <= _PLAIN_STORAGE_LIMIT:
         connection.execute(text(f"ALTER TABLE {name} ALTER COLUMN embedding SET STORAGE PLAIN"))
@@ -235,11 +235,12 @@ def create_collection(
 
 def drop_collections(connection: Connection, ids: Sequence[int]) -> None:
     """Remove collections, their partitions and vectors."""
-    if not ids:
-        return
-    connection.execute(text("LOCK TABLE memories, embeddings IN ACCESS EXCLUSIVE MODE"))
     for collection_id in ids:
-        connection.execute(text(f"DROP TABLE IF EXISTS embeddings_{int(collection_id)}"))
+        _define(
+            connection,
+            "LOCK TABLE embeddings, memories IN ACCESS EXCLUSIVE MODE",
+            f"DROP TABLE IF EXISTS embeddings_{int(collection_id)}",
+        )
         connection.execute(
             CollectionRow.__table__.delete().where(CollectionRow.id == collection_id)  # type: ignore[attr-defined]
         )
@@ -267,6 +268,24 @@ def rate_of(
     if len(at) < limit or not limit:
         return len(at), None
     return len(at), at[limit - 1] + _RATE_WINDOW
+
+
+def _define(connection: Connection, *statements: str) -> None:
+    """Run statements that need tables for themselves, within the caller's transaction. They give
+    way: a lock that is not had in 0.4 s (below the server's own check for deadlocks, which would
+    rather end a writer) is let go and asked for again. Raises OperationalError after a minute."""
+    for attempt in range(120):
+        try:
+            with connection.begin_nested():
+                connection.execute(text("SET LOCAL lock_timeout = '400ms'"))
+                for statement in statements:
+                    connection.execute(text(statement))
+                connection.execute(text("SET LOCAL lock_timeout = DEFAULT"))
+            return
+        except OperationalError as error:
+            if getattr(error.orig, "sqlstate", "") not in ("55P03", "40P01") or attempt == 119:
+                raise
+            time.sleep(random.uniform(0.01, 0.2))
 
 
 def queue_vectors(connection: Connection, library_id: str) -> int:
