@@ -94,6 +94,16 @@ def open_core(
     return Core(folder, engine, environment, cluster, rewriter, reranker)
 
 
+def chat_client() -> Client:
+    """The chat endpoint that OPENAI_BASE_URL and OPENAI_API_KEY name. Raises ConfigError."""
+    from memcore.endpoints.client import Client
+    from memcore.secrets import Secret
+
+    url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
+    key = os.environ.get("OPENAI_API_KEY", "").strip()
+    return Client(url, Secret(key) if key else None, timeout=60.0, budget=90.0)
+
+
 class Core:
     """An open memcore. Services are built when first used; close it, or use it as a context."""
 
@@ -213,17 +223,10 @@ class Core:
         if model.startswith("endpoint:"):
             operator = Actor("", operator=True)
             return self.endpoints.chat(model.removeprefix("endpoint:"), actor=operator)
-        from memcore.endpoints.client import Client
-        from memcore.secrets import Secret
-
-        url = os.environ.get("OPENAI_BASE_URL", "").strip() or "https://api.openai.com/v1"
-        key = os.environ.get("OPENAI_API_KEY", "").strip()
         with self._lock:
-            if url not in self._clients:
-                self._clients[url] = Client(
-                    url, Secret(key) if key else None, timeout=60.0, budget=90.0
-                )
-            return self._clients[url], model
+            if model not in self._clients:
+                self._clients[model] = chat_client()
+            return self._clients[model], model
 
     def close(self) -> None:
         """Give back connections, and the embedded server where this was its last user."""

@@ -352,7 +352,8 @@ class Hit:
 class Dropped:
     memory: Memory
     reason: str
-    """below_threshold, near_duplicate, one_per_type, outranked, over_budget."""
+    """below_threshold, near_duplicate, one_per_type, outranked, over_budget, other_type,
+    other_scope."""
     detail: str
     score: float | None = None
     terms: tuple[ScoreTerm, ...] = ()

@@ -101,3 +101,14 @@ class WorkingMemory:
 def current() -> WorkingMemory | None:
     """The working memory of the call this code runs in; None outside of one."""
     return _CURRENT.get()
+
+
+@contextmanager
+def noted(name: str, arguments: object) -> Iterator[list[str]]:
+    """A tool call around the block, written down where a call's working memory is there."""
+    mind = current()
+    if mind is None:
+        yield []
+        return
+    with mind.tool(name, arguments) as result:
+        yield result

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -17,7 +17,18 @@ from memcore.database import queries, recall_log
 from memcore.database import recall as sql
 from memcore.embeddings import Vectors
 from memcore.errors import EndpointError, InvalidInput, InvalidVector, StoreError
-from memcore.models import Actor, Candidate, Library, SearchResult, Status, Subject
+from memcore.models import (
+    Actor,
+    Candidate,
+    Dropped,
+    Hit,
+    Library,
+    MemoryType,
+    Scope,
+    SearchResult,
+    Status,
+    Subject,
+)
 from memcore.rules import lexical, ranking
 from memcore.services.libraries import LibraryService
 from memcore.services.runtime import Runtime
@@ -29,6 +40,8 @@ Mode = Literal["hybrid", "vector", "keyword"]
 
 LONGEST_QUERY = 4000
 """Characters of a query that are searched for; what comes after is left out and said so."""
+MOST = 1000
+"""Most hits of one recall."""
 OVERFETCH = 3
 """Candidates of each kind for each hit asked for, and at least as many as LEAST_CANDIDATES."""
 LEAST_CANDIDATES = 20
@@ -53,17 +66,21 @@ class Recalling:
         k: int | None = None,
         mode: Mode | None = None,
         token_budget: int | None = None,
+        types: Collection[MemoryType] = (),
+        scopes: Collection[Scope] = (),
     ) -> SearchResult:
         """Memories of the subject's scopes for `query`, best first, with what was dropped and why.
 
         `k` replaces the library's max_recall; `token_budget` also drops what would not fit into a
-        prompt of that many tokens. When an agent asks, its hits count as used and the recall is
-        logged as the library says. Raises InvalidInput, LibraryDisabled, NotFound, EndpointError
-        (in `vector` mode; otherwise keywords still answer, and `notice` says so), DatabaseError.
+        prompt of that many tokens; `types` and `scopes` keep only those, where given. When an
+        agent asks, its hits count as used and the recall is logged as the library says. Raises
+        InvalidInput, LibraryDisabled, NotFound, EndpointError (in `vector` mode; otherwise
+        keywords still answer, and `notice` says so), DatabaseError.
         """
         result = self.recall(
-            query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget
-        )
+            query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget,
+            types=types, scopes=scopes,
+        )  # fmt: skip
         if subject.agent_id is None or result.mode == "recent":
             return result
         started = time.perf_counter()
@@ -88,17 +105,27 @@ class Recalling:
         token_budget: int | None = None,
         settings: RankingSettings | None = None,
         also: Sequence[str] = (),
+        types: Collection[MemoryType] = (),
+        scopes: Collection[Scope] = (),
     ) -> SearchResult:
         """What `search_memories` finds, without a trace: no counter moves, nothing is logged.
 
         `settings` replaces the library's ranking; `also` names memories to fetch as candidates
         wherever they stand, as far as a recall may return them at all.
         """
+        if types or scopes:
+            # Ranked among all, then narrowed: a filter changes no score.
+            _, kept = self._open(subject)
+            wide = self.recall(
+                query, subject=subject, actor=actor, k=MOST, mode=mode, settings=settings, also=also
+            )
+            most = k or (settings or kept.ranking).max_recall
+            return _narrowed(wide, types, scopes, most)
         clock = _Clock()
         library, kept = self._open(subject)
         actor = actor or Actor(subject.user_id)
-        if k is not None and not 1 <= k <= 1000:
-            raise InvalidInput(f"k is {k}, outside its range from 1 to 1000.")
+        if k is not None and not 1 <= k <= MOST:
+            raise InvalidInput(f"k is {k}, outside its range from 1 to {MOST}.")
         chosen = settings or kept.ranking
         notices: list[str] = []
         asked = clean(query)
@@ -301,6 +328,29 @@ def _effective(mode: Mode | None, settings: RankingSettings) -> tuple[Mode, Rank
     if mode == "keyword":
         return mode, replace(settings, lexical=True, dense_weight=0.0)
     return mode, replace(settings, lexical=True)
+
+
+def _narrowed(
+    wide: SearchResult, types: Collection[MemoryType], scopes: Collection[Scope], k: int
+) -> SearchResult:
+    """`wide` with hits of these types and scopes alone, at most `k`; the rest is dropped with its
+    reason."""
+    hits: list[Hit] = []
+    dropped = list(wide.dropped)
+    for hit in wide.hits:
+        memory = hit.memory
+        if types and memory.memory_type not in types:
+            reason, detail = "other_type", f"It is a {memory.memory_type}, which was not asked for."
+        elif scopes and memory.scope not in scopes:
+            reason, detail = "other_scope", f"It is {memory.scope} memory, which was not asked for."
+        elif len(hits) >= k:
+            reason, detail = "outranked", f"{k} of the wanted kind stand above it."
+        else:
+            hits.append(hit)
+            continue
+        dropped.append(Dropped(memory, reason, detail, hit.score, hit.terms))
+    stages = {**wide.stages, "wanted": len(hits)}
+    return replace(wide, hits=tuple(hits), dropped=tuple(dropped), stages=stages)
 
 
 class _Clock:
