@@ -26,7 +26,7 @@ from memcore.models import Actor, Library
 from memcore.reranking import QueryRewriter, Reranker
 from memcore.secrets import Vault
 from memcore.services.checkpoints import CheckpointService
-from memcore.services.conversations import ConversationService
+from memcore.services.conversations import ConversationService, Minds, Replier, ScriptedReplier
 from memcore.services.endpoints import EndpointService
 from memcore.services.history import HistoryService
 from memcore.services.libraries import LibraryService
@@ -175,8 +175,7 @@ class Core:
             self.runtime,
             self.libraries,
             self.memories,
-            self._extractor_for,
-            self._summariser_for,
+            Minds(self._extractor_for, self._summariser_for, self._replier_for),
         )
 
     @cached_property
@@ -216,6 +215,14 @@ class Core:
         from memcore.extraction.summarise import LLMSummariser
 
         return LLMSummariser(*self._chat(settings.extraction_model))
+
+    def _replier_for(self, settings: LibrarySettings) -> Replier:
+        """Who answers in the playground: the library's model, or the script without one."""
+        if not settings.extraction_model:
+            return ScriptedReplier()
+        from memcore.services.conversations import ChatReplier
+
+        return ChatReplier(*self._chat(settings.extraction_model))
 
     def _chat(self, model: str) -> tuple[Client, str]:
         """A connection for a chat model, and the model's own name: `endpoint:<id>`, or a model at

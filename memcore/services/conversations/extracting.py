@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -43,7 +43,18 @@ class Extracting(Messages, RunLog):
     """Part of ConversationService: from conversation to memory."""
 
     _memories: MemoryService
-    _extractor_for: Callable[[LibrarySettings], Extractor]
+
+    def extractor(
+        self, library_id: str, *, model: str | None = None, prompt: str | None = None
+    ) -> Extractor:
+        """The library's extractor, or the one for another `model` (blank: the offline rules) or
+        `prompt`. Raises ConfigError, NotFound."""
+        settings = self._libraries.settings(library_id).settings
+        if model is not None:
+            settings = replace(settings, extraction_model=model)
+        if prompt is not None:
+            settings = replace(settings, extraction_prompt=prompt)
+        return self._minds.extractor(settings)
 
     def due(self, session_id: str, *, actor: Actor) -> windows.Batch:
         """What the next run would read, and whether it is time for it. Raises NotFound."""
@@ -77,7 +88,7 @@ class Extracting(Messages, RunLog):
         if not batch.new or not (now or again or dry_run or batch.due):
             return None
         upto = len(messages)
-        extractor = extractor or self._extractor_for(settings)
+        extractor = extractor or self._minds.extractor(settings)
         if dry_run:
             run_id = str(uuid.uuid4())
         else:
@@ -115,7 +126,7 @@ class Extracting(Messages, RunLog):
         # Ids of a pasted text mean nothing elsewhere: what was said names the message.
         named = tuple(replace(m, id=_name_of(m, n)) for n, m in enumerate(messages))
         return self._run(
-            str(uuid.uuid4()), subject, named, (), extractor or self._extractor_for(settings),
+            str(uuid.uuid4()), subject, named, (), extractor or self._minds.extractor(settings),
             settings, actor, dry_run=dry_run, upto=0,
         )  # fmt: skip
 
@@ -127,7 +138,7 @@ class Extracting(Messages, RunLog):
         settings = self._libraries.settings(subject.library_id).settings
         return self._run(
             str(uuid.uuid4()), subject, first.messages, first.context,
-            extractor or self._extractor_for(settings), settings, actor,
+            extractor or self._minds.extractor(settings), settings, actor,
             dry_run=True, upto=first.upto, repeats=first.id,
         )  # fmt: skip
 

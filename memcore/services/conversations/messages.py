@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -14,14 +14,13 @@ from memcore.database import queries
 from memcore.database.tables import ConversationRow, MessageRow
 from memcore.errors import ConfigError, EndpointError, InvalidInput, NotFound
 from memcore.extraction.conversation import read_messages, split_injected
-from memcore.extraction.summarise import LLMSummariser
 from memcore.models import Actor, Conversation, Message, Subject, ToolCall
 from memcore.rules import summary as extractive
 from memcore.rules import window as windows
 from memcore.rules.tokens import estimate_tokens
+from memcore.services.conversations.minds import Minds
 from memcore.services.libraries import LibraryService
 from memcore.services.runtime import Runtime
-from memcore.settings import LibrarySettings
 from memcore.text import clean, shorten
 
 SUMMARY_BUDGET = extractive.DEFAULT_BUDGET
@@ -53,7 +52,7 @@ class Messages:
 
     _runtime: Runtime
     _libraries: LibraryService
-    _summariser_for: Callable[[LibrarySettings], LLMSummariser | None]
+    _minds: Minds
 
     def start(self, subject: Subject, *, title: str = "") -> Conversation:
         """The conversation of the subject's session, begun if it is new. Raises InvalidInput
@@ -206,7 +205,7 @@ class Messages:
         if conversation.library_id is not None:
             try:
                 settings = self._libraries.settings(conversation.library_id).settings
-                if summariser := self._summariser_for(settings):
+                if summariser := self._minds.summariser(settings):
                     return summariser.extend(conversation.summary, pending, SUMMARY_BUDGET)
             except (ConfigError, EndpointError, NotFound):
                 pass

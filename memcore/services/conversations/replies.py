@@ -9,11 +9,12 @@ from memcore.endpoints.client import Client
 from memcore.errors import EndpointReply
 from memcore.extraction.reply import without_reasoning
 from memcore.models import Hit
-from memcore.services.conversations.context import Context
 from memcore.services.conversations.working import WorkingMemory
 
 if TYPE_CHECKING:
     from openai.types.chat import ChatCompletionMessageParam
+
+    from memcore.services.conversations.context import Context
 
 SHOWN = 3
 

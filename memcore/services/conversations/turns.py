@@ -36,6 +36,10 @@ class Turn:
 class Turning(ContextBuilding, Extracting):
     """Part of ConversationService: talking."""
 
+    def replier(self, library_id: str) -> Replier:
+        """Who answers for the library: its model, or the script. Raises ConfigError, NotFound."""
+        return self._minds.replier(self._libraries.settings(library_id).settings)
+
     def turn(
         self,
         text: str,

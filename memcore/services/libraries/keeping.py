@@ -19,7 +19,8 @@ from sqlalchemy.exc import IntegrityError
 from memcore import settings as settings_rules
 from memcore.database import queries
 from memcore.database.tables import AgentRow, HistoryRow, LibraryRow
-from memcore.errors import Conflict, InvalidInput, NotFound
+from memcore.errors import ConfigError, Conflict, InvalidInput, NotFound
+from memcore.extraction import prompt
 from memcore.models import Actor, Library
 from memcore.rules import permissions
 from memcore.services.libraries.presets import PRESETS
@@ -327,6 +328,11 @@ class Keeping:
             if value is not None and value != ""
         }
         settings_rules.resolve(checked, environment=self._runtime.environment)
+        if lacking := prompt.missing(checked.get("extraction_prompt", "")):
+            raise ConfigError(
+                f"extraction_prompt does not {', nor '.join(lacking)}.",
+                hint="Ask for a JSON array of objects with type, title, content and tags.",
+            )
         return checked
 
 
