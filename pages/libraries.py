@@ -1,80 +1,111 @@
-"""Libraries: what there is, and a new one."""
+"""Libraries: what there is, what each holds, and how it is set."""
 
 import streamlit as st
 
-from memcore import demo
-from pages.shared import messages, present, reads, session
+from memcore.services.libraries import Card
+from pages.shared import library_acts, library_panel, messages, present, reads, session
 
-state = st.session_state
-
-
-def create() -> None:
-    with messages.attempt("Creating the library"):
-        made = session.service().libraries.create(
-            state["libraries_name"],
-            description=state["libraries_description"],
-            embedder=state["libraries_embedder"],
-        )
-        state["frame_library"] = made.id
-        state["libraries_name"] = state["libraries_description"] = ""
-        messages.done(f"Library “{made.name}” created.")
-    reads.forget()
-
-
-def remove_demo() -> None:
-    with messages.attempt("Removing the demo"):
-        gone = demo.remove(session.service())
-        messages.done(f"The demo and its {present.count(gone, 'memory')} are gone.")
-    reads.forget()
-
-
-def open_library(library_id: str) -> None:
-    state["frame_library"] = library_id
-
+actor, now = session.actor(), session.now()
+chosen = st.query_params.get("library")
+if chosen:
+    library_panel.draw(chosen)
+    st.stop()
 
 with messages.trouble("Reading the libraries"):
-    actor = session.actor()
-    libraries = reads.libraries(actor)
-    minute = session.now().replace(second=0, microsecond=0)
-    figures = {x.id: reads.figures(actor, x.id, str(session.zone()), minute) for x in libraries}
-    agents = {x.id: reads.agents(actor, x.id) for x in libraries}
-
-if not libraries:
+    everything = reads.cards(actor, "")
+    agents = reads.agents(actor)
+if not everything:
     messages.no_library()
+    if actor.operator:
+        library_acts.create_button()
+    st.stop()
 
-with st.grid(3):
-    for library in libraries:
-        with st.container(border=True, height="stretch", key=f"libraries_{library.id}"):
-            st.markdown(f"**{messages.plain(library.name)}**")
-            if library.description:
-                st.caption(messages.plain(library.description))
-            held = figures[library.id]
-            st.markdown(
-                f"{present.count(sum(held.statuses.values()), 'memory')}, "
-                f"{present.count(len(agents[library.id]), 'agent')}  \n"
-                f":gray[{messages.plain(library.embedder)} · {library.dimensions} dimensions · "
-                f"{messages.plain(library.vector_store)}]"
-            )
-            st.space("stretch")
-            chosen = state.get("frame_library") == library.id
-            st.button(
-                "Chosen" if chosen else "Choose", key=f"libraries_open_{library.id}",
-                icon=":material/check:" if chosen else None, disabled=chosen,
-                on_click=open_library, args=(library.id,),
-            )  # fmt: skip
 
-with (
-    st.expander("Create a library", icon=":material/add:", expanded=not libraries),
-    st.form("libraries_form", border=False),
-):
-    st.text_input("Name", key="libraries_name", max_chars=100)
-    st.text_input("Description", key="libraries_description")
-    st.selectbox(
-        "Embedder", ["local", "local:use"], key="libraries_embedder", accept_new_options=True,
-        help="local runs on this machine. An endpoint is written endpoint:<id>.",
-    )  # fmt: skip
-    st.form_submit_button("Create", type="primary", icon=":material/add:", on_click=create)
+def badges(card: Card) -> list[str]:
+    """What stands out: off, without an agent, being embedded anew."""
+    out = []
+    if not card.resolved.settings.enabled:
+        out.append(":orange-badge[:material/pause_circle: disabled]")
+    if not card.agents:
+        out.append(":gray-badge[:material/link_off: unbound]")
+    if card.reembedding:
+        out.append(":blue-badge[:material/sync: re-embedding]")
+    return out or [":green-badge[:material/check_circle: enabled]"]
 
-if any(library.id == demo.LIBRARY for library in libraries):
-    st.button("Remove the demo", key="libraries_remove_demo", icon=":material/delete:",
-              on_click=remove_demo, type="tertiary")  # fmt: skip
+
+def draw(card: Card) -> None:
+    library, ranking = card.library, card.resolved.settings.ranking
+    key = f"libraries_{library.id}"
+    with st.container(border=True, height="stretch", gap="small", key=key):
+        st.markdown(f"**{messages.plain(library.name)}**  \n{' '.join(badges(card))}")
+        if library.description:
+            st.caption(messages.plain(library.description))
+        left, middle, right = st.columns(3)
+        left.metric("Memories", f"{card.memories:,}", help=f"{card.active:,} of them active")
+        rate = "–" if card.pass_rate is None else f"{card.pass_rate:.0%}"
+        middle.metric("Gate pass rate", rate,
+                      help=f"{card.passed:,} of {card.judged:,} drafts, last 30 days")  # fmt: skip
+        floor = ranking.similarity_threshold
+        right.metric("Max recall", f"{ranking.max_recall}")
+        st.markdown(
+            f":small[:material/model_training: {messages.plain(library.embedder)}, "
+            f"{library.dimensions:,} dimensions  \n"
+            f":material/database: {messages.plain(card.store)} · "
+            f"similarity threshold {'off' if floor is None else format(floor, '.2f')}  \n"
+            f":material/smart_toy: {messages.plain(', '.join(card.agents)) or 'no agent'}  \n"
+            f":material/schedule: last activity {present.ago(card.last_activity, now)}]"
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom", height="stretch"):
+            session.link("search", "Search", icon=":material/manage_search:",
+                         frame_library=library.name)  # fmt: skip
+            st.button("Open", key=f"{key}_open", icon=":material/tune:",
+                      on_click=library_panel.open_library, args=(library.id,))  # fmt: skip
+            if actor.operator:
+                enabled = card.resolved.settings.enabled
+                library_acts.menu(library, enabled=enabled, key=f"{key}_menu")
+
+
+tab_libraries, tab_agents = st.tabs(
+    [":material/database: Libraries", ":material/smart_toy: Agents"], key="libraries_tabs"
+)
+with tab_libraries:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        search = st.text_input(
+            "Search", key="libraries_search", placeholder="Search by name", live=True,
+            label_visibility="collapsed", icon=":material/search:", width=280,
+            bind="query-params",
+        )  # fmt: skip
+        found = [c for c in everything if search.strip().casefold() in c.library.name.casefold()]
+        total = present.count(len(everything), "library")
+        st.caption(f"{len(found)} of {total}" if search.strip() else total)
+        st.space("stretch")
+        if actor.operator:
+            library_acts.create_button()
+    if not found:
+        messages.nothing_here("library", clear=["libraries_search"])
+    with st.grid(3, min_column_width=340):
+        for card in found:
+            draw(card)
+    if not actor.operator:
+        st.caption(":material/lock: Settings are changed by an operator.")
+
+with tab_agents:
+    names = {card.library.id: card.library.name for card in everything}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(present.count(len(agents), "agent"))
+        st.space("stretch")
+        if actor.operator:
+            library_acts.create_agent_button(names)
+    if agents:
+        picked = st.dataframe(
+            present.agents(agents, names), key="libraries_agents", hide_index=True,
+            column_config=present.AGENT_COLUMNS, selection_mode="single-row", on_select="rerun",
+            alt=f"{len(agents)} agents with their library and window",
+        )  # fmt: skip
+        rows = picked["selection"]["rows"]
+        if rows and actor.operator:
+            library_acts.agent_actions(agents[rows[0]], names)
+        elif actor.operator:
+            st.caption("Select a row to change an agent.")
+    else:
+        st.caption("No agent yet. An agent remembers in the library it is bound to.")

@@ -139,13 +139,14 @@ def attempt(what: str) -> Iterator[None]:
         st.session_state.setdefault("frame_notices", []).append(notice)
 
 
-def done(text: str, *, undo: str | None = None) -> None:
+def done(text: str, *, undo: str | None = None, of: str = "memories") -> None:
     """Say that a write happened, at the next full run; a callback inside a fragment or dialog ends
     with `st.rerun()`. `undo` is the change's id: its own Undo button is shown until it is used or
-    dismissed, so a second write never takes the first one's undo away."""
+    dismissed, so a second write never takes the first one's undo away. `of` says what was changed:
+    memories or libraries."""
     st.session_state.setdefault("frame_toasts", []).append(text)
     if undo:
-        st.session_state.setdefault("frame_undo", []).append({"id": undo, "text": text})
+        st.session_state.setdefault("frame_undo", []).append({"id": undo, "text": text, "of": of})
 
 
 def warn(title: str, lines: list[str]) -> None:
@@ -154,11 +155,17 @@ def warn(title: str, lines: list[str]) -> None:
     st.session_state.setdefault("frame_notices", []).append(notice)
 
 
-def _undo(change_id: str) -> None:
+def _undo(change_id: str, of: str) -> None:
     from pages.shared import reads, session
 
     kept = [u for u in st.session_state.get("frame_undo", []) if u["id"] != change_id]
     with attempt("Undo"):
+        if of == "libraries":
+            session.service().libraries.undo(change_id, actor=session.actor())
+            st.session_state["frame_undo"] = kept
+            st.session_state.setdefault("frame_toasts", []).append("Undone.")
+            reads.forget()
+            return
         report = session.service().memories.undo(change_id, actor=session.actor())
         st.session_state["frame_undo"] = kept
         if report.refused:
@@ -202,7 +209,7 @@ def notices() -> None:
                 key=f"frame_undo_{offer['id']}",
                 icon=":material/undo:",
                 on_click=_undo,
-                args=(offer["id"],),
+                args=(offer["id"], offer.get("of", "memories")),
             )
             st.button(
                 "Dismiss",

@@ -14,9 +14,10 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
-from memcore.models import Memory, Status
+from memcore.models import Agent, Memory, Status
 from memcore.rules.aggregation import Statement, field_text
 from memcore.services.history import Figures
+from memcore.services.libraries import Pair
 from memcore.text import shorten
 
 PLOTLY = {"displayModeBar": False, "scrollZoom": False}
@@ -164,6 +165,53 @@ def fields(written: Mapping[str, Any]) -> pd.DataFrame:
     """A profile's handwritten fields as text, to edit."""
     texts = [field_text(value) for value in written.values()]
     return pd.DataFrame({"field": list(written), "value": texts}, dtype="string")
+
+
+def agents(rows: Sequence[Agent], libraries: Mapping[str, str]) -> pd.DataFrame:
+    """One line per agent, indexed by id. `libraries`: id → name."""
+    return pd.DataFrame(
+        {
+            "name": [a.name for a in rows],
+            "library": [libraries.get(a.library_id or "", "unbound") for a in rows],
+            "memory": [a.memory_enabled for a in rows],
+            "extraction": [a.extraction_enabled for a in rows],
+            "window": [a.short_term_memory_size for a in rows],
+        },
+        index=pd.Index([a.id for a in rows], name="id"),
+    )
+
+
+AGENT_COLUMNS = {
+    "name": st.column_config.TextColumn("Agent"),
+    "library": st.column_config.TextColumn("Library"),
+    "memory": st.column_config.CheckboxColumn("Memory", help="Recalls and stores"),
+    "extraction": st.column_config.CheckboxColumn(
+        "Extraction", help="Its conversations are read for new memories"
+    ),
+    "window": st.column_config.NumberColumn(
+        "Short-term window", format="%d messages", help="Messages kept word for word"
+    ),
+}
+
+
+def pairs(rows: Sequence[Pair], threshold: float) -> pd.DataFrame:
+    """Pairs of memories, most similar first, each judged against the threshold."""
+    return pd.DataFrame(
+        {
+            "similarity": [p.similarity for p in rows],
+            "taken": ["same?" if p.similarity >= threshold else "different" for p in rows],
+            "first": [shorten(p.first, 160) for p in rows],
+            "second": [shorten(p.second, 160) for p in rows],
+        }
+    )
+
+
+PAIR_COLUMNS = {
+    "similarity": st.column_config.NumberColumn("Similarity", format="%.3f", width=90),
+    "taken": st.column_config.TextColumn("At this threshold", width=120),
+    "first": st.column_config.TextColumn("One memory"),
+    "second": st.column_config.TextColumn("The other"),
+}
 
 
 def status_column() -> Any:

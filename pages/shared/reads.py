@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from memcore.models import Actor, Agent, Library, Memory
+from memcore.models import Actor, Agent, ConfiguredStore, Endpoint, Library, Memory
 from memcore.rules.aggregation import Profile
 from memcore.services.history import Change, Figures, Glance, Links, Origin
+from memcore.services.libraries import Card, Contents, Health, Pair, Statistics
 from memcore.services.memories import Facets, Filter, Page
 from memcore.services.profiles import Kind
+from memcore.services.stores import StoreStatus
 from memcore.services.transfer import Form
 from pages.shared import session
 
@@ -140,3 +142,51 @@ def latest_decisions(actor: Actor, library_id: str, limit: int = 8) -> list[Glan
 @st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
 def latest_recalls(actor: Actor, library_id: str, limit: int = 8) -> list[Glance]:
     return session.service().history.latest_recalls(library_id, actor=actor, limit=limit)
+
+
+# ---- libraries and what they stand on -----------------------------------------------------------
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def cards(actor: Actor, search: str) -> list[Card]:
+    """One for each library whose name contains `search`."""
+    return session.service().libraries.cards(search=search)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def statistics(actor: Actor, library_id: str) -> Statistics:
+    return session.service().libraries.statistics(library_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def contents(actor: Actor, library_id: str) -> Contents:
+    """What goes with the library when it is deleted."""
+    return session.service().libraries.contents(library_id)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def health(actor: Actor, library_id: str) -> Health:
+    return session.service().libraries.health(library_id)
+
+
+@st.cache_data(ttl=LONG, max_entries=20, show_spinner=False)
+def pairs(actor: Actor, library_id: str, collection_id: int, around: float) -> list[Pair]:
+    """Pairs of memories around a threshold. Contents: the operator's only."""
+    return session.service().libraries.pairs(library_id, around=around) if actor.operator else []
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def endpoints(actor: Actor) -> list[Endpoint]:
+    """Shared endpoints and the actor's own, keys masked."""
+    return session.service().endpoints.all(actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=5, show_spinner=False)
+def stores(actor: Actor) -> list[ConfiguredStore]:
+    """Vector stores beside the main database's, secrets masked."""
+    return session.service().stores.all()
+
+
+@st.cache_data(ttl=30, max_entries=20, show_spinner="Asking the store…")
+def store_status(actor: Actor, store_id: str) -> StoreStatus:
+    return session.service().stores.test(store_id)

@@ -117,9 +117,11 @@ class LibraryFigures:
             row = counts.get(library.id)
             if row is None:
                 continue  # deleted since
+            found = self._runtime.settings_of(library)
             out.append(
                 Card(
-                    library, self._runtime.settings_of(library),
+                    # A plain dict of sources: caches copy what they keep.
+                    library, Resolved(found.settings, dict(found.sources)),
                     self._runtime.stores.name_of(library.vector_store),
                     tuple(row.agents or ()), row.active, row.memories, row.last_activity,
                     row.judged, row.passed, row.reembedding,
