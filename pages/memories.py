@@ -50,7 +50,7 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
     scopes = st.pills("Scope", list(Scope), selection_mode="multi", key="memories_scope",
                       **bound)  # fmt: skip
 with st.expander("More filters", icon=":material/filter_list:", key="memories_more",
-                 expanded=any(state.get(k) for k in KEYS[3:])), st.grid(4):  # fmt: skip
+                 expanded=any(k in st.query_params for k in KEYS[3:])), st.grid(4):  # fmt: skip
     types = st.multiselect("Type", list(MemoryType), format_func=messages.words,
                            key="memories_type", placeholder="Any type", **bound)  # fmt: skip
     tags = st.multiselect("Tag", list(known.tags), key="memories_tags", placeholder="Any tag",
@@ -81,27 +81,31 @@ filter = Filter(
 )  # fmt: skip
 filtered = any(state.get(key) for key in KEYS)
 
-with messages.trouble("Reading the list"):
-    counts = reads.facets(actor, filter)
-    sort = state.get("memories_sort", "newest")
-    page = reads.page(actor, filter, sort, SIZE, (state.get("memories_page", 1) - 1) * SIZE)
-    pages = max(1, -(-page.total // SIZE))
-    if state.get("memories_page", 1) > pages:
-        # The page became empty: go to the last one that is not.
-        state["memories_page"] = pages
-        page = reads.page(actor, filter, sort, SIZE, (pages - 1) * SIZE)
-
-with st.container(horizontal=True, vertical_alignment="center"):
-    said = statuses or [s for s in Status if counts.statuses[s]]
-    parts = [f"{counts.statuses[s]:,} {s}" for s in said]
-    st.markdown(f"**{present.count(page.total, 'memory')}** :gray[{' · '.join(parts)}]",
-                width="stretch")  # fmt: skip
-    st.selectbox("Sort", list(SORTS), format_func=SORTS.get, key="memories_sort", width=170,
-                 label_visibility="collapsed", **bound)  # fmt: skip
+bar = st.container(horizontal=True, vertical_alignment="center")
+found = bar.container(width="stretch")
+with bar:
+    sort = st.selectbox("Sort", list(SORTS), format_func=SORTS.get, key="memories_sort", width=170,
+                        label_visibility="collapsed", **bound)  # fmt: skip
     if st.button("Add", key="memories_add", icon=":material/add:"):
         acts.add_dialog(library.id)
     more = st.menu_button("More", ["Export…", "Clean up…"], key="memories_menu",
                           icon=":material/more_vert:")  # fmt: skip
+
+with messages.trouble("Reading the list"):
+    counts = reads.facets(actor, filter)
+    # The pager is drawn below the table, so a page in a fresh URL is read from there.
+    asked = str(state.get("memories_page") or st.query_params.get("memories_page", 1))
+    number = max(1, int(asked)) if asked.isdecimal() else 1
+    page = reads.page(actor, filter, sort, SIZE, (number - 1) * SIZE)
+    pages = max(1, -(-page.total // SIZE))
+    if number > pages:
+        # The page became empty: go to the last one that is not.
+        number = pages
+        page = reads.page(actor, filter, sort, SIZE, (number - 1) * SIZE)
+    state["memories_page"] = number
+said = statuses or [s for s in Status if counts.statuses[s]]
+parts = [f"{counts.statuses[s]:,} {s}" for s in said]
+found.markdown(f"**{present.count(page.total, 'memory')}** :gray[{' · '.join(parts)}]")
 if more == "Export…":
     acts.export_dialog(filter, library.name, filtered)
 elif more == "Clean up…":
@@ -117,7 +121,7 @@ ids = tuple(m.id for m in page.memories)
 key = f"memories_table_{hash(ids)}_{state.get('memories_nonce', 0)}"
 failed = [i for i, m in enumerate(ids) if m in state.get("memories_failed", [])]
 with left:
-    bar = st.container()
+    selected = st.container()
     event = st.dataframe(
         present.memories(page.memories, zone),
         column_config=present.memory_columns(zone),
@@ -129,7 +133,7 @@ with left:
     )  # fmt: skip
     st.pagination(pages, key="memories_page", bind="query-params")
 ticked = [ids[row] for row in event.selection.rows]
-with bar:
+with selected:
     acts.bulk_bar(ticked, filter, page.total)
 if right:
     with right:

@@ -132,6 +132,20 @@ def test_filters_in_the_url_are_the_filters_on_the_page(demo_core: Core, open_pa
     assert set(table(at).index) == {m.id for m in expected.memories}
 
 
+def test_sort_and_page_in_a_fresh_url_hold_from_the_first_look(
+    core: Core, library: Library, open_page: Open
+) -> None:
+    fill(core, library, 57)
+    at = open_page(core, "memories", memories_sort="Oldest first", memories_page="3")
+    expected = core.memories.browse(
+        Filter(library_id=library.id), actor=OPERATOR, sort="oldest", limit=25, offset=50
+    )
+    assert list(table(at).index) == [m.id for m in expected.memories]
+    beyond = open_page(core, "memories", memories_page="99")
+    assert len(table(beyond)) == 7
+    assert not open_page(core, "memories", memories_page="one").exception
+
+
 def test_a_local_day_holds_what_was_stored_on_it_in_the_viewers_zone(
     core: Core, library: Library, open_page: Open
 ) -> None:
