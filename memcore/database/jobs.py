@@ -21,7 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from memcore.database.tables import JobRow
 from memcore.errors import MemcoreError
 
-_BEAT = 2.0
+_BEAT = 0.5
 _DEAD = timedelta(seconds=20)
 _LOG = logging.getLogger("memcore.jobs")
 
@@ -168,8 +168,7 @@ class Jobs:
             _LOG.warning("The end of job %s could not be recorded", kind)
 
     def _beat(self, job_id: str, state: _Progress, ended: threading.Event) -> None:
-        while not ended.wait(_BEAT if state.told else 0.2):
-            state.told = bool(state.done)
+        while not ended.wait(_BEAT):
             try:
                 kept = self._put(job_id, note=state.note, done=state.done, total=state.total)
             except SQLAlchemyError:
@@ -195,7 +194,6 @@ class _Progress:
     done = 0
     total = 0
     cancelled = False
-    told = False
 
 
 def _job(row: Any) -> Job:

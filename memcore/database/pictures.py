@@ -144,17 +144,9 @@ def finish(connection: Connection, projection_id: str, **values: Any) -> None:
     connection.execute(delete(ProjectionRow).where(mine, ProjectionRow.id.not_in(newest)))
 
 
-def discard(connection: Connection, projection_id: str) -> None:
-    connection.execute(delete(ProjectionRow).where(ProjectionRow.id == projection_id))
-
-
-def discard_unfinished(connection: Connection, library_id: str) -> None:
-    """Remove what processes that died left half drawn. Only while none is drawing."""
-    connection.execute(
-        delete(ProjectionRow).where(
-            ProjectionRow.library_id == library_id, ProjectionRow.state == "drawing"
-        )
-    )
+def discard(connection: Connection, ids: Sequence[str]) -> None:
+    """Remove pictures that could not be finished."""
+    connection.execute(delete(ProjectionRow).where(ProjectionRow.id.in_(ids)))
 
 
 def pictures(connection: Connection, library_id: str) -> list[Any]:
@@ -175,6 +167,16 @@ def pictures(connection: Connection, library_id: str) -> list[Any]:
             .order_by(ProjectionRow.created_at.desc(), ProjectionRow.id)
         )
     )  # fmt: skip
+
+
+def stamp(connection: Connection, library_id: str) -> str:
+    """Changes whenever a memory of the library is added, changed or deleted, or a point placed."""
+    count, newest = connection.execute(
+        select(func.count(), func.max(MemoryRow.updated_at)).where(
+            MemoryRow.library_id == library_id
+        )
+    ).one()
+    return f"{count} {newest}"
 
 
 def points(connection: Connection, projection_id: str, actor: Actor) -> list[tuple[Any, ...]]:

@@ -13,14 +13,19 @@ _NEAREST = 5
 
 def clustered(coordinates: Floats) -> Indexes:
     """(m,) group of each point: 0 the largest, ties by the first row; −1 in none. HDBSCAN on the
-    picture (Campello, Moulavi & Sander 2013): what people see as a group is what gets a name."""
+    picture (Campello, Moulavi & Sander 2013): what people see as a group is what gets a name. None
+    holds more than 40 % of a larger picture."""
     m = len(coordinates)
     if m < 10:
         return np.full(m, -1, dtype=np.int32)
     import sklearn.cluster
 
     sklearn_cluster: Any = sklearn.cluster
-    model = sklearn_cluster.HDBSCAN(min_cluster_size=smallest_group(m), min_samples=5, copy=True)
+    # Without a cap, two languages are two groups and everything in them goes unnamed.
+    model = sklearn_cluster.HDBSCAN(
+        min_cluster_size=smallest_group(m), max_cluster_size=max(20, int(0.4 * m)),
+        min_samples=5, copy=True,
+    )  # fmt: skip
     found = model.fit_predict(coordinates.astype(np.float64))
     return by_size(found.astype(np.int32))
 

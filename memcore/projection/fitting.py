@@ -27,6 +27,7 @@ from memcore.projection import (
 from memcore.projection.arrangement import PLACING_NEIGHBOURS, arrange, pca, place
 from memcore.projection.clusters import clustered, isolation
 from memcore.projection.faithfulness import measured
+from memcore.projection.islands import gathered
 from memcore.projection.neighbours import nearest, nearest_among, nearest_drawn
 from memcore.projection.rows import distinct, prepare
 
@@ -145,6 +146,7 @@ def _arranged(
     coordinates = arrange(unit, near, similarity, settings, linear, progress)
     if not np.isfinite(coordinates).all():
         return "pca", "Drawn with PCA: UMAP gave coordinates that are not numbers.", linear
+    coordinates = gathered(coordinates)
     return "umap", (
         f"UMAP of {len(unit)} distinct vectors by cosine: {near.shape[1]} neighbours, minimum "
         f"distance {settings.min_dist:g}, seed {settings.seed}."

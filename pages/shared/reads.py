@@ -13,12 +13,23 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
-from memcore.models import Actor, Agent, ConfiguredStore, Endpoint, Library, Memory
+from memcore.models import (
+    Actor,
+    Agent,
+    ConfiguredStore,
+    Endpoint,
+    Library,
+    Memory,
+    Scope,
+    SearchResult,
+    Subject,
+)
 from memcore.rules.aggregation import Profile
 from memcore.services.history import Change, Figures, Glance, Links, Origin
 from memcore.services.libraries import Card, Contents, Health, Pair, Statistics
 from memcore.services.memories import Facets, Filter, Page
 from memcore.services.profiles import Kind
+from memcore.services.projection import Comparison, Job, Known, Landing, MapView
 from memcore.services.stores import StoreStatus
 from memcore.services.transfer import Form
 from pages.shared import session
@@ -32,6 +43,8 @@ LONG = 600
 def forget() -> None:
     """Drop every cached read. Call after each write."""
     st.cache_data.clear()
+    map_view.clear()
+    map_comparison.clear()
 
 
 @st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
@@ -190,3 +203,77 @@ def stores(actor: Actor) -> list[ConfiguredStore]:
 @st.cache_data(ttl=30, max_entries=20, show_spinner="Asking the store…")
 def store_status(actor: Actor, store_id: str) -> StoreStatus:
     return session.service().stores.test(store_id)
+
+
+# ---- the map ------------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=1, max_entries=50, show_spinner=False)
+def map_state(actor: Actor, library_id: str) -> tuple[list[Known], Job | None, str]:
+    """The library's pictures, its newest drawing, and a stamp that changes with its memories."""
+    service = session.service().projection
+    return service.pictures(library_id), service.job(library_id), service.stamp(library_id)
+
+
+@st.cache_resource(ttl=LONG, max_entries=6, show_spinner=False)
+def map_view(actor: Actor, library_id: str, picture_id: str, stamp: str) -> MapView:
+    """The picture as the actor may see it, until a memory of the library changes. Not copied for
+    each reader, because a hundred thousand points are many: never change it."""
+    service = session.service().projection
+    service.catch_up(picture_id, library_id)
+    return service.view(library_id, actor=actor, picture_id=picture_id)
+
+
+@st.cache_data(ttl=LONG, max_entries=20, show_spinner=False)
+def map_pairs(actor: Actor, picture_id: str, stamp: str) -> list[tuple[str, str, float]]:
+    """Near-duplicate pairs the actor sees both of, most similar first."""
+    return session.service().projection.pairs(picture_id, actor=actor)
+
+
+@st.cache_data(ttl=LONG, max_entries=50, show_spinner=False)
+def map_nearest(actor: Actor, picture_id: str, memory_id: str, stamp: str) -> list[str]:
+    """The memories truly nearest to one, nearest first."""
+    return session.service().projection.nearest(picture_id, memory_id, actor=actor)
+
+
+@st.cache_resource(ttl=LONG, max_entries=4, show_spinner=False)
+def map_comparison(
+    actor: Actor, library_id: str, left_id: str, right_id: str, stamp: str
+) -> Comparison:
+    """Two pictures of the library, the second laid over the first."""
+    left = map_view(actor, library_id, left_id, stamp)
+    right = map_view(actor, library_id, right_id, stamp)
+    return session.service().projection.compare(left, right, actor=actor)
+
+
+@st.cache_data(ttl=LONG, max_entries=50, show_spinner=False)
+def map_query(
+    actor: Actor, library_id: str, picture_id: str, query: str, user_id: str,
+    project_id: str | None, stamp: str,
+) -> tuple[Landing | None, SearchResult]:  # fmt: skip
+    """Where a query lands, and what a recall for that user makes of it."""
+    service = session.service()
+    landing = service.projection.locate(library_id, query, actor=actor, picture_id=picture_id)
+    subject = Subject(library_id, user_id, project_id)
+    return landing, service.memories.recall(query, subject=subject, actor=actor)
+
+
+@st.cache_data(ttl=LONG, max_entries=20, show_spinner=False)
+def map_ids(actor: Actor, filter: Filter, stamp: str) -> list[str]:
+    """Ids of the memories a filter leaves."""
+    return session.service().memories.ids(filter, actor=actor, limit=1_000_000)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def duplicate_threshold(actor: Actor, library_id: str) -> float:
+    """From which cosine on the library's gate compares drafts as possible duplicates."""
+    settings = session.service().libraries.settings(library_id).settings
+    return settings.gate.duplicate_threshold
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def project_of(actor: Actor, library_id: str, user_id: str) -> str | None:
+    """The project a user last wrote a memory for in the library, as the actor may see them."""
+    filter = Filter(library_id=library_id, user_id=user_id, scopes=(Scope.PROJECT,))
+    latest = session.service().memories.browse(filter, actor=actor, limit=1)
+    return latest.memories[0].project_id if latest.memories else None

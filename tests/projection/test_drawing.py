@@ -17,6 +17,7 @@ from memcore.projection import MapSettings, Picture
 from memcore.projection.arrangement import aligned, fuzzy_graph, pca, place
 from memcore.projection.clusters import by_size, clustered, isolation
 from memcore.projection.fitting import draw
+from memcore.projection.islands import gathered
 from memcore.projection.neighbours import nearest, nearest_among
 from memcore.projection.rows import distinct, prepare
 
@@ -377,6 +378,29 @@ def test_an_outlier_is_far_from_its_nearest_and_the_limit_is_told() -> None:
     assert len(outliers) < 4
     few = isolation(np.full((4, 3), 0.5, dtype=np.float32))
     assert few[1] == float("inf")
+
+
+def test_far_islands_come_nearer_and_nothing_changes_inside_them() -> None:
+    random = np.random.default_rng(2)
+    islands = [random.standard_normal((60, 2)) + at for at in ([0, 0], [400, 0], [-30, 90])]
+    before = np.vstack(islands).astype(np.float32)
+    after = gathered(before)
+    assert np.ptp(after, axis=0).max() < 0.1 * np.ptp(before, axis=0).max()
+    for number in range(3):
+        rows = slice(60 * number, 60 * number + 60)
+        inside = before[rows] - before[rows].mean(axis=0)
+        assert np.allclose(after[rows] - after[rows].mean(axis=0), inside, atol=1e-3)
+    middles = [after[60 * n : 60 * n + 60].mean(axis=0) for n in range(3)]
+    assert middles[1][0] > middles[0][0]
+    assert middles[2][1] > middles[0][1]
+    gaps = [
+        np.linalg.norm(after[60 * a : 60 * a + 60, None] - after[None, 60 * b : 60 * b + 60],
+                       axis=2).min()
+        for a, b in ((0, 1), (0, 2), (1, 2))
+    ]  # fmt: skip
+    assert min(gaps) > 0.3
+    together = random.standard_normal((200, 2)).astype(np.float32)
+    assert gathered(together) is together
 
 
 def test_groups_are_numbered_by_size() -> None:

@@ -21,8 +21,8 @@ def test_stop_words_and_grammar_name_nothing():
 
 def test_chinese_words_are_whole_and_do_not_repeat_each_other():
     texts = [f"{day}检查接口文档" for day in ("周一", "周二", "周三", "周四", "周五")]
-    texts += ["林夏爱喝乌龙茶", "给浩然买乌龙茶", "乌龙茶在柜子里"]
-    texts += ["下午泡乌龙茶", "乌龙茶喝完了"]
+    texts += ["林夏爱喝乌龙茶", "给浩然买乌龙茶", "乌龙茶放在柜子里", "下午泡乌龙茶"]
+    texts += ["乌龙茶喝完了"]
     names = distinguishing(texts, [0] * 5 + [1] * 5)
     assert "接口文档" in names[0] or "检查接口" in names[0]
     assert not {"口文", "口文档"} & set(names[0])

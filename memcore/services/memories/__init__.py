@@ -10,6 +10,7 @@ from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
 from memcore.services.memories.importing import Importing, Judged
 from memcore.services.memories.merging import Merging
+from memcore.services.memories.tagging import Tagging
 from memcore.services.memories.undoing import Undoing
 from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
@@ -17,7 +18,7 @@ from memcore.services.runtime import Runtime
 __all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Page"]
 
 
-class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Undoing):
+class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Tagging, Undoing):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(

@@ -6,6 +6,7 @@ capability.
 
 from __future__ import annotations
 
+from memcore.database.jobs import Job
 from memcore.services.libraries import LibraryService
 from memcore.services.projection.comparing import Comparing, Comparison
 from memcore.services.projection.drawing import KIND, Drawing
@@ -14,7 +15,8 @@ from memcore.services.projection.viewing import Cluster, Known, MapView, Undrawn
 from memcore.services.runtime import Runtime
 
 __all__ = [
-    "KIND", "Cluster", "Comparison", "Known", "Landing", "MapView", "ProjectionService", "Undrawn",
+    "KIND", "Cluster", "Comparison", "Job", "Known", "Landing", "MapView", "ProjectionService",
+    "Undrawn",
 ]  # fmt: skip
 
 

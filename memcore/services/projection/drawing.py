@@ -13,6 +13,7 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
+from sqlalchemy import Connection
 
 from memcore.database import pictures
 from memcore.database.jobs import Job, Report
@@ -90,18 +91,23 @@ class Drawing:
             if trial is None
             else self._embedded(replace(library, embedder=trial), ids, report)
         )
-        with engine.begin() as connection:
-            projection_id = pictures.begin(
-                connection,
-                library_id=library.id,
-                collection_id=library.collection_id if trial is None else None,
-                embedder=trial or library.embedder,
-                settings=asdict(settings),
-            )
+        begun: list[str] = []
+
+        def begin(connection: Connection) -> str:
+            if not begun:
+                begun.append(pictures.begin(
+                    connection, library_id=library.id,
+                    collection_id=library.collection_id if trial is None else None,
+                    embedder=trial or library.embedder, settings=asdict(settings),
+                ))  # fmt: skip
+            return begun[0]
 
         def early(drawn: tuple[str, ...], coordinates: Floats) -> None:
+            # The picture and its first points in one transaction: nobody meets it empty.
             with engine.begin() as connection:
-                pictures.put_points(connection, projection_id, _first(drawn, coordinates, hashes))
+                pictures.put_points(
+                    connection, begin(connection), _first(drawn, coordinates, hashes)
+                )
 
         try:
             picture = draw(
@@ -110,6 +116,7 @@ class Drawing:
             )  # fmt: skip
             report("Storing the picture", 0, 0)
             with engine.begin() as connection:
+                projection_id = begin(connection)
                 pictures.put_points(connection, projection_id, _points(picture, hashes))
                 pictures.put_pairs(connection, projection_id, _pairs(picture))
                 pictures.finish(
@@ -119,7 +126,7 @@ class Drawing:
                 )  # fmt: skip
         except BaseException:
             with engine.begin() as connection:
-                pictures.discard(connection, projection_id)
+                pictures.discard(connection, begun)
             raise
         return f"Drawn with {picture.method.replace('_', ' ')} in {_total(picture):.1f} s"
 

@@ -153,6 +153,11 @@ class Viewing:
             unplaced = pictures.unplaced(connection, row.id, library_id, actor)
         return _view(row, points, unplaced, actor)
 
+    def stamp(self, library_id: str) -> str:
+        """A text that stays while no memory of the library is added, changed or deleted."""
+        with self._runtime.engine.connect() as connection:
+            return pictures.stamp(connection, library_id)
+
     def pairs(self, picture_id: str, *, actor: Actor) -> list[tuple[str, str, float]]:
         """Near-duplicate pairs of which the actor sees both, most similar first: ids and cosine."""
         with self._runtime.engine.connect() as connection:
