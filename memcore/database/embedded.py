@@ -16,6 +16,7 @@ import atexit
 import contextlib
 import hashlib
 import os
+import shutil
 import signal
 import socket
 import sys
@@ -215,6 +216,8 @@ class Cluster:
             who = binaries.identity(self.data)
             self._find_place(who)
             programs = binaries.reachable(self.place, who, self.say)
+            for half_made in self.place.glob("creating-*"):
+                shutil.rmtree(half_made, ignore_errors=True)
             if not (self.data / "PG_VERSION").exists():
                 self.say("Creating the database.")
                 binaries.create_cluster(programs, who, self.data, fsync=self.fsync)
@@ -253,12 +256,12 @@ class Cluster:
 
     # ---- launch, recover
 
-    def _find_place(self, who: binaries.Identity) -> None:
+    def _find_place(self, who: binaries.Identity | None) -> None:
         if not who or binaries.can_enter(self.place, who):
             return
         if (self.data / "PG_VERSION").exists():
             raise DatabaseError(
-                f"OS user {who['user']}, who owns the database in {self.place}, cannot reach it.",
+                f"OS user {who.user}, who owns the database in {self.place}, cannot reach it.",
                 hint="Let others pass the folders above it (chmod o+x), or move it.",
             )
         for parent in ("/var/lib", "/var/db", "/var/tmp"):
@@ -271,16 +274,16 @@ class Cluster:
                     return
                 moved.rmdir()
         raise DatabaseError(
-            f"OS user {who['user']} can reach neither {self.home} nor /var/lib.",
+            f"OS user {who.user} can reach neither {self.home} nor /var/lib.",
             hint="Set MEMCORE_HOME to a folder below one that others may pass.",
         )
 
-    def _launch(self, programs: Path, who: binaries.Identity) -> int:
+    def _launch(self, programs: Path, who: binaries.Identity | None) -> int:
         """Start a detached server; returns its pid, before it is ready."""
         run = self.socket_dir
         run.mkdir(mode=0o700, exist_ok=True)
         if who and run.lstat().st_uid == 0:
-            os.chown(run, who["user"], who["group"], follow_symlinks=False)
+            os.chown(run, who.user, who.group, follow_symlinks=False)
         if run.lstat().st_uid != self.data.stat().st_uid:
             raise DatabaseError(f"The socket folder {run} belongs to somebody else.")
         settings = _SETTINGS | ({} if self.fsync else _FSYNC_OFF)

@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 STDLIB = sys.stdlib_module_names
 
-GROUND = {"errors", "models", "settings", "text", "plain", "secrets"}
+GROUND = {"errors", "models", "settings", "text", "plain", "secrets", "explanations"}
 ADAPTERS = {"embeddings", "vectors", "extraction", "reranking", "projection"}
 """Packages whose `__init__` is a protocol, which belongs to the ground, beside its adapters."""
 BELOW_SERVICES = GROUND | ADAPTERS | {"rules", "database", "endpoints"}
@@ -28,7 +28,7 @@ HEAVY = {
 """Loaded inside the function that needs them, so that `import memcore` and the command line stay
 quick and optional ones may be missing."""
 ONLY_IN_PAGES = {"streamlit", "pandas", "plotly"}
-PURE = {"numpy", "mnemonic", "opencc"}
+PURE = {"numpy", "charset_normalizer", "mnemonic", "opencc"}
 """What rules may use besides the standard library."""
 NO_IO = {"os", "socket", "subprocess", "urllib", "http", "tempfile", "shutil", "random", "time"}
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc", "info"}

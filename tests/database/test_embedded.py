@@ -290,7 +290,8 @@ def test_a_creation_killed_in_the_middle_is_started_over(
     cluster = Cluster.at(fresh, fsync=False)
     with cluster.use():
         assert ask(cluster, "SELECT current_database()") == "memcore"
-        assert not [p for p in place.iterdir() if p.name.startswith("creating-")]
+    with cluster.use():  # at the latest the next start clears what the orphan wrote
+        assert not list(place.glob("creating-*"))
 
 
 # ---- crashes of the server
@@ -342,7 +343,8 @@ def test_a_pid_that_is_stale_or_recycled_is_not_believed(
         else:
             who = binaries.identity(cluster.data)
             command = ["sleep", "60"] if whose == "a stranger's" else ["true"]
-            process = stack.enter_context(subprocess.Popen(command, cwd="/", **who))
+            options = {"user": who.user, "group": who.group} if who else {}
+            process = stack.enter_context(subprocess.Popen(command, cwd="/", **options))
             stack.callback(process.kill)
             pid = process.pid
             if whose == "nobody's":
@@ -366,22 +368,23 @@ def test_a_recovery_of_more_than_ten_seconds_is_waited_for_and_reported(home: Pa
     said: list[str] = []
     cluster = Cluster.at(home, fsync=False, say=said.append)
     with cluster.use():
-        ask(cluster, "CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 300000) g")
+        ask(cluster, "CREATE TABLE t AS SELECT g AS n FROM generate_series(1, 2000000) g")
         crash(cluster)
         frozen = threading.Event()
 
         def freeze_recovery() -> None:
             while not frozen.is_set():
-                for process in psutil.process_iter(["name", "cmdline"]):
-                    line = " ".join(process.info["cmdline"] or [])
-                    if line.startswith("postgres: startup") and binaries.serves(
-                        process.pid, cluster.data
-                    ):
-                        process.suspend()
-                        frozen.set()
-                        time.sleep(11)
-                        process.resume()
-                        return
+                for pid in reversed(psutil.pids()):
+                    with contextlib.suppress(psutil.Error, IndexError):
+                        process = psutil.Process(pid)
+                        if process.cmdline()[0].startswith("postgres: startup") and (
+                            Path(process.cwd()) == cluster.data
+                        ):
+                            process.suspend()
+                            frozen.set()
+                            time.sleep(11)
+                            process.resume()
+                            return
 
         freezer = threading.Thread(target=freeze_recovery)
         freezer.start()
@@ -392,7 +395,7 @@ def test_a_recovery_of_more_than_ten_seconds_is_waited_for_and_reported(home: Pa
         assert cluster.status().state == "busy"
         cluster.ensure()
         assert time.monotonic() - begun > 10
-        assert ask(cluster, "SELECT count(*) FROM t") == 300000
+        assert ask(cluster, "SELECT count(*) FROM t") == 2_000_000
         freezer.join()
     assert any("recovers" in word for word in said)
 
