@@ -474,3 +474,5 @@ class SearchResult:
     """Memories a recall for this subject may return; every one was looked at."""
     ranking: RankingSettings = field(default_factory=RankingSettings)
     """The settings it was ranked by."""
+    at: datetime | None = None
+    """What recency was counted from."""

@@ -8,6 +8,7 @@ from typing import Any
 from memcore.cli.output import command, document, opened, subject_arguments, subject_of, table
 from memcore.models import Actor, SearchResult
 from memcore.plain import plain
+from memcore.rules import ranking
 
 
 def register(commands: Any) -> None:
@@ -48,8 +49,8 @@ def _search(arguments: argparse.Namespace) -> int:
         ("score", "terms", "type", "scope", "content"),
         (
             (
-                hit.score,
-                " + ".join(f"{t.name} {t.contribution:.3f}" for t in hit.terms if t.weight),
+                ranking.shown(hit.terms, 4)[1],
+                " + ".join(f"{name} {part:.4f}" for name, part in ranking.shown(hit.terms, 4)[0]),
                 hit.memory.memory_type,
                 hit.memory.scope,
                 hit.memory.content,

@@ -76,9 +76,9 @@ def rank(
         else:
             beaten.append(hit)
     for place, hit in enumerate(beaten, most + 1):
-        last = hits[-1] if hits else None
-        by = f", {last.score - hit.score:.3f} behind the last hit {last.memory.id}" if last else ""
-        dropped.append(_drop(hit, "outranked", f"place {place} of {most}{by}"))
+        last = hits[-1]
+        by = f"place {place} of {most}, {last.score - hit.score:.3f} behind {last.memory.id}"
+        dropped.append(_drop(hit, "outranked", by))
     stages = {
         "candidates": len(pool),
         "above_threshold": len(near),
@@ -107,6 +107,18 @@ def in_order(
     scored = [(scored_of(c, settings, now), absolute_similarity(c, settings), c) for c in pool]
     scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp(), s[0].memory.id))
     return scored
+
+
+def shown(terms: Sequence[ScoreTerm], digits: int = 3) -> tuple[list[tuple[str, float]], float]:
+    """Contributions of the terms that have a weight and their sum, rounded so that what is shown
+    adds up: what rounding leaves over goes where it was cut most (largest remainder)."""
+    used = [(t.name, t.contribution * 10**digits) for t in terms if t.weight]
+    total = round(sum(exact for _, exact in used))
+    parts = {name: math.floor(exact) for name, exact in used}
+    cut = sorted(used, key=lambda part: math.floor(part[1]) - part[1])
+    for name, _ in cut[: total - sum(parts.values())]:
+        parts[name] += 1
+    return [(name, parts[name] / 10**digits) for name, _ in used], total / 10**digits
 
 
 def compare(before: Sequence[str], after: Sequence[str]) -> Comparison:

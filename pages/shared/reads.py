@@ -13,6 +13,7 @@ from zoneinfo import ZoneInfo
 
 import streamlit as st
 
+from memcore.explanations import LoggedRecall, WhyNot
 from memcore.models import (
     Actor,
     Agent,
@@ -27,11 +28,12 @@ from memcore.models import (
 from memcore.rules.aggregation import Profile
 from memcore.services.history import Change, Figures, Glance, Links, Origin
 from memcore.services.libraries import Card, Contents, Health, Pair, Statistics
-from memcore.services.memories import Facets, Filter, Page
+from memcore.services.memories import Facets, Filter, Mode, Page
 from memcore.services.profiles import Kind
 from memcore.services.projection import Comparison, Job, Known, Landing, MapView
 from memcore.services.stores import StoreStatus
 from memcore.services.transfer import Form
+from memcore.settings import LibrarySettings
 from pages.shared import session
 
 SHORT = 3
@@ -277,3 +279,40 @@ def project_of(actor: Actor, library_id: str, user_id: str) -> str | None:
     filter = Filter(library_id=library_id, user_id=user_id, scopes=(Scope.PROJECT,))
     latest = session.service().memories.browse(filter, actor=actor, limit=1)
     return latest.memories[0].project_id if latest.memories else None
+
+
+# ---- search -------------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=LONG, max_entries=50, show_spinner=False)
+def recall(actor: Actor, subject: Subject, query: str, mode: Mode | None) -> SearchResult:
+    """What a search finds; counts nothing as use. Kept for long, so that sliders rank again
+    without I/O; searching again clears it."""
+    return session.service().memories.recall(query, subject=subject, actor=actor, mode=mode)
+
+
+@st.cache_data(ttl=SHORT, max_entries=100, show_spinner=False)
+def why_not(
+    actor: Actor, subject: Subject, query: str, mode: Mode | None, memory_id: str
+) -> WhyNot:
+    return session.service().memories.why_not(
+        memory_id, query, subject=subject, actor=actor, mode=mode
+    )
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def judgements(actor: Actor, library_id: str, query: str) -> dict[str, bool]:
+    """Memory id → said to be right or wrong for this query."""
+    return session.service().recalls.judgements(library_id, query, actor=actor)
+
+
+@st.cache_data(ttl=60, max_entries=20, show_spinner=False)
+def logged_recalls(actor: Actor, library_id: str, limit: int) -> tuple[LoggedRecall, ...]:
+    """The agents' latest recalls with their facts, for replay."""
+    return session.service().recalls.latest(library_id, actor=actor, limit=limit)
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def settings(actor: Actor, library_id: str) -> LibrarySettings:
+    """Effective settings of a library."""
+    return session.service().libraries.settings(library_id).settings

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memcore.models import Candidate, Memory, MemoryType, Ranking, Scope, Status, Visibility
-from memcore.rules.ranking import rank, same_saying
+from memcore.rules.ranking import rank, same_saying, shown
 from memcore.settings import RankingSettings
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -278,3 +278,16 @@ def test_every_candidate_is_a_hit_or_dropped_and_every_score_is_its_terms_sum(
     assert rank(list(reversed(pool)), settings) == replace(
         ranking, dropped=rank(list(reversed(pool)), settings).dropped
     )
+
+
+@given(candidates, any_settings, st.integers(2, 4))
+def test_what_is_shown_of_a_score_adds_up_at_the_precision_shown(
+    one: Candidate, settings: RankingSettings, digits: int
+) -> None:
+    hit = rank([one], replace(settings, similarity_threshold=None)).hits[0]
+    parts, total = shown(hit.terms, digits)
+    assert round(sum(part for _, part in parts), digits) == total
+    assert total == pytest.approx(hit.score, abs=0.51 / 10**digits)
+    for name, part in parts:
+        exact = next(t.contribution for t in hit.terms if t.name == name)
+        assert part == pytest.approx(exact, abs=1.01 / 10**digits)

@@ -10,12 +10,13 @@ from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
 from memcore.services.memories.importing import Importing, Judged
 from memcore.services.memories.merging import Merging
+from memcore.services.memories.recalling import Mode
 from memcore.services.memories.tagging import Tagging
 from memcore.services.memories.undoing import Undoing
 from memcore.services.profiles import ProfileService
 from memcore.services.runtime import Runtime
 
-__all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Page"]
+__all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Mode", "Page"]
 
 
 class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Tagging, Undoing):

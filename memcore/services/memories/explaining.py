@@ -205,7 +205,7 @@ def _ranked(
             memory, result.query, False, None, matched.name, note, (*checks, vector, matched),
             (mode,),
         )  # fmt: skip
-    now = datetime.now(UTC)
+    now = result.at
     ordered = ranking.in_order(result.candidates, settings, now=now)
     hit = next(h for h, _, _ in ordered if h.memory.id == memory.id)
     place = next((i for i, h in enumerate(result.hits, 1) if h.memory.id == memory.id), None)

@@ -164,7 +164,8 @@ class Recalling:
         if kept.rerank:
             candidates = self._reranked(asked, candidates, chosen, kept.rerank_candidates, notices)
             clock.lap("rerank")
-        ranked = ranking.rank(candidates, chosen, now=datetime.now(UTC), token_budget=token_budget)
+        now = datetime.now(UTC)
+        ranked = ranking.rank(candidates, chosen, now=now, token_budget=token_budget)
         clock.lap("rank")
         stages = {"searched": pool.documents, **ranked.stages}
         if mode == "keyword" and not terms:
@@ -176,7 +177,7 @@ class Recalling:
         return SearchResult(
             query=asked, hits=ranked.hits, dropped=ranked.dropped, stages=stages,
             timings=clock.done(), candidates=candidates, notice=" ".join(notices), mode=mode,
-            terms=terms, documents=pool.documents, ranking=chosen,
+            terms=terms, documents=pool.documents, ranking=chosen, at=now,
         )  # fmt: skip
 
     # ---- parts
@@ -269,6 +270,7 @@ class Recalling:
         return SearchResult(
             query="", hits=hits, dropped=(), stages={"candidates": len(hits), "top_k": len(hits)},
             timings=clock.done(), candidates=candidates, mode="recent", ranking=chosen,
+            at=now,
             notice="The query is blank, so these are the newest memories; nothing was searched.",
         )  # fmt: skip
 
