@@ -25,7 +25,7 @@ from memcore.models import (
     Subject,
     Verdict,
 )
-from memcore.rules import gate, sensitive
+from memcore.rules import duplicates, gate, sensitive
 from memcore.services.worlds import WorldDecision
 from memcore.settings import GateSettings
 from memcore.text import content_hash
@@ -60,13 +60,13 @@ class Judge:
         facts = self._facts(draft, who, memory.scope_id, self._units[memory.id], memory.created_at)
         verdict = gate.judge(draft, facts, settings)
         replaced = [m.id for m in self._memories if m.superseded_by == memory.id]
-        if not verdict.accepted or (verdict.matched_id and verdict.matched_id not in replaced):
-            # Here a person let it in, or said what it replaces: the log keeps what the gate knew
-            # below its threshold, so that a replay comes to the same verdict.
-            known = tuple(
-                n for n in facts.neighbours or ()
-                if not n.exact and n.similarity < settings.duplicate_threshold
-            )  # fmt: skip
+        while not verdict.accepted or (verdict.matched_id and verdict.matched_id not in replaced):
+            # Here a person let it in, or said what it replaces. The log keeps what the gate knew of
+            # the rest, so that a replay comes to the same verdict.
+            matched = verdict.matched_id
+            known = tuple(n for n in facts.neighbours or () if n.memory_id != matched)
+            if len(known) == len(facts.neighbours or ()):
+                break
             facts = replace(facts, neighbours=known)
             verdict = gate.judge(draft, facts, settings)
         return _decision(draft, who, facts, settings, verdict, memory.created_at, memory.id)
@@ -112,7 +112,7 @@ class Judge:
         return Facts(
             text=sensitive.mask(draft.content, found) if found else draft.content,
             confidence=draft.confidence,
-            neighbours=tuple(near[:_NEIGHBOURS]),
+            neighbours=duplicates.annotate(draft.content, near[:_NEIGHBOURS]),
             extractions_in_window=1 if draft.source == "extraction" else 0,
             rate_exempt=draft.source != "extraction",
             sensitive=found,

@@ -144,3 +144,37 @@ def test_the_figures_agree_with_the_list(demo_core: Core) -> None:
     figures = demo_core.history.figures(LANTERN, actor=OPERATOR, zone=UTC, now=now)
     assert sum(figures.stored_by_day.values()) == sum(figures.statuses.values())
     assert figures.judged == figures.accepted + sum(figures.blocked.values())
+
+
+def test_the_shipped_vectors_are_those_of_the_texts_and_of_todays_embedder() -> None:
+    from memcore.embeddings import open_embedder
+
+    embedder = open_embedder("local")
+    shipped = demo._shipped(embedder)
+    if embedder.name == "local:use":
+        pytest.skip("the default embedder of this platform is fast enough to need none")
+    texts = [m.content for m in story.memories(TODAY)]
+    assert {demo._key(text) for text in texts} <= set(shipped)
+    some = texts[:3] + texts[150:153]
+    for text, vector in zip(some, embedder.embed_documents(some), strict=True):
+        assert float(vector @ shipped[demo._key(text)]) > 0.999
+
+
+def test_the_gates_own_rules_say_what_replaced_what(core: Core) -> None:
+    demo.load(core, today=TODAY)
+    outcomes = {
+        line.memory_ids: line.outcome
+        for line in core.history.latest_decisions(LANTERN, actor=OPERATOR, limit=1000)
+    }
+    old, new = (story.identity("memory", k) for k in ("k-hold-old", "k-hold-new"))
+    assert outcomes[(new, old)] == "update"
+
+
+def test_a_replay_under_the_same_settings_comes_to_the_same_verdicts(core: Core) -> None:
+    from memcore.rules import gate
+
+    demo.load(core, today=TODAY)
+    for library in (LANTERN, CLUB):
+        for decision in core.history.decisions(library, actor=OPERATOR, limit=1000):
+            again = gate.judge(decision.draft, decision.facts, decision.settings)
+            assert again.outcome == decision.verdict.outcome
