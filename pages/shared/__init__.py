@@ -27,15 +27,21 @@ Rules of the house (the frame draws title, pickers and notices; a page never cal
 
       def archive(memory_id: str) -> None:
           with messages.attempt("Archiving"):          # a failure becomes a notice
-              change = session.service().memories.change_status(...)
-              messages.done("Archived 1 memory.", undo=change)   # toast, and an Undo button
+              changed = session.service().memories.change_status(...)
+              messages.done("1 memory archived.", undo=changed.batch_id)  # toast and Undo button
           reads.forget()
+
+  `acts` has the callbacks and dialogs that memories share (status, edit, delete, export, and the
+  report of a bulk act); `memory.panel(id, key=…)` draws one memory whole beside any list. In a
+  fragment or dialog, end with `st.rerun()` so that toast and Undo are drawn.
 
 - `present` turns value objects into tables, column configurations and Plotly figures. It draws
   nothing. Figures are drawn by `st.plotly_chart(fig, alt=…, key=…, config=present.PLOTLY)`.
 - Widgets have the key `<page>_<thing>`; what is worth sharing is bound to the URL with
   `bind="query-params"`. Act by id, never by row position.
 - Links between pages: `session.link("memories", "4 archived", memories_status="archived")` keeps
-  library and actor, so the number on the card is the number on the page it opens.
+  library and actor, so the number on the card is the number on the page it opens. One memory:
+  `session.link("memories", "Open", memory=memory_id)`.
+- Stored text is shown through `messages.plain`, so that it formats nothing and loads nothing.
 - Times: `present.when(moment, session.zone())`; tables take `session.zone()` and label the column.
 """

@@ -6,6 +6,7 @@ Colour is never alone: each badge carries its word and an icon.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
@@ -45,6 +46,7 @@ TYPE = {
 }
 
 _UNDO_SHOWN = 3
+_NUMBERED = re.compile(r"^(\s*\d+)\.", re.MULTILINE)
 
 
 def words(value: str) -> str:
@@ -57,7 +59,7 @@ def plain(text: str) -> str:
     let alone load an image from somewhere."""
     for char in "\\`*_{}[]()#+-!|<>$~:":
         text = text.replace(char, "\\" + char)
-    return text
+    return _NUMBERED.sub(r"\1\\.", text)
 
 
 # ---- badges: Markdown, for st.markdown and captions ---------------------------------------------
