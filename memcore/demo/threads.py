@@ -8,7 +8,7 @@ another way. Needs the `langgraph` extra.
 
 from collections.abc import Mapping
 from contextlib import suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from memcore.demo import story
@@ -46,8 +46,11 @@ def load(core: "Core", *, today: datetime | None = None) -> int:
         if talk["key"] not in _SCENES or thread_id in known:
             continue
         _play(agent, talk)
+        start = story.moment(now, talk["day"], talk["time"])
         end = story.moment(now, talk["day"], talk["messages"][-1].get("time", talk["time"]))
-        core.checkpoints.move_thread(thread_id, end, actor=ME)
+        if weeks := _SCENES[talk["key"]].get("weeks"):
+            end = min(now, end + timedelta(minutes=3 * weeks))
+        core.checkpoints.move_thread(thread_id, end, start, actor=ME)
         written += 1
     return written
 
@@ -138,7 +141,7 @@ def _play(agent: Any, talk: Mapping[str, Any]) -> None:
         other = agent.update_state(
             asked_last.config, {"note": scene["rewind"], "messages": skipped}, as_node="work"
         )
-        agent.invoke(None, other)
+        agent.invoke(None, {"configurable": {**config["configurable"], **other["configurable"]}})
 
 
 def _id(talk: Mapping[str, Any], number: int) -> str | None:

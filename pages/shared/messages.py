@@ -225,7 +225,8 @@ def notices() -> None:
 # ---- the three empty states ---------------------------------------------------------------------
 
 
-def _empty(icon: str, title: str, text: str) -> DeltaGenerator:
+def empty(icon: str, title: str, text: str) -> DeltaGenerator:
+    """The frame of an empty state; draw what to do next inside of it."""
     box = st.container(border=True, horizontal_alignment="center", gap="small")
     with box:
         st.space("small")
@@ -250,7 +251,7 @@ def _load_demo() -> None:
 
 def no_library() -> None:
     """Empty state 1: nothing exists yet. Offers the demo data and the form."""
-    with _empty(
+    with empty(
         "database",
         "No library yet",
         "A library holds memories and says how they are judged, embedded and recalled. "
@@ -268,7 +269,7 @@ def no_library() -> None:
 
 def no_memories() -> None:
     """Empty state 2: the library is there, but holds nothing the actor may see."""
-    with _empty(
+    with empty(
         "inbox",
         "No memories here yet",
         "Nothing is stored in this library, or nothing that you may see. Add a first memory, "
@@ -284,7 +285,7 @@ def nothing_here(what: str = "memory", *, clear: list[str] | None = None) -> Non
         for key in clear or ():
             st.session_state.pop(key, None)
 
-    with _empty(
+    with empty(
         "filter_alt_off",
         f"No {what} matches these filters",
         "Everything is still there: widen a filter, or clear them all.",

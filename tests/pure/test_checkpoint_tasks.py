@@ -34,6 +34,10 @@ def test_a_second_question_of_the_same_task_waits_though_the_first_was_answered(
     assert status(*writes) is ThreadStatus.WAITING
 
 
+def test_an_answer_that_no_task_used_leaves_the_thread_unfinished() -> None:
+    assert status((NULL_TASK, "__resume__"), ("t", "__interrupt__")) is ThreadStatus.UNFINISHED
+
+
 def test_one_answered_of_two_parallel_tasks_still_waits_for_the_other() -> None:
     writes = (("a", "__interrupt__"), ("a", "out"), ("b", "__interrupt__"))
     assert status(*writes) is ThreadStatus.WAITING

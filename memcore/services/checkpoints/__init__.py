@@ -178,9 +178,12 @@ class CheckpointService:
         """Forget a thread in every table, its archive and its snapshots. Cannot be undone."""
         return pruning.delete_thread(self._store(actor), self._runtime.engine, thread_id, actor)
 
-    def move_thread(self, thread_id: str, end: datetime, *, actor: Actor) -> None:
-        """Let a thread's newest checkpoint be of the moment `end`, for demo data and tests."""
-        moving.move_thread(self._store(actor), thread_id, end)
+    def move_thread(
+        self, thread_id: str, end: datetime, start: datetime | None = None, *, actor: Actor
+    ) -> None:
+        """Let a thread's newest checkpoint be of the moment `end` (and its oldest of `start`), for
+        demo data and tests."""
+        moving.move_thread(self._store(actor), thread_id, end, start)
 
     # ---- snapshots -------------------------------------------------------------------------------
 

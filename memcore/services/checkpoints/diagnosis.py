@@ -3,11 +3,12 @@ stuck, and what to do. Pure: no I/O."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 
 from memcore.services.checkpoints.decode import readable
-from memcore.services.checkpoints.values import Checkpoint, Finding, ThreadStatus
+from memcore.services.checkpoints.values import Checkpoint, Finding, Interrupt, ThreadStatus
 from memcore.text import shorten
 
 # What a strict saver rebuilds without being told (langgraph/checkpoint/serde/_msgpack.py).
@@ -79,9 +80,10 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
     waiting = [i for i in checkpoint.interrupts if not i.answered]
     answered = [i for i in checkpoint.interrupts if i.answered]
     for interrupt in waiting:
-        question = shorten(str(readable(interrupt.value)), 200)
         yield Finding(
-            "warning", f"Waiting for a human at {interrupt.node or 'a node'} for {age}", question
+            "warning",
+            f"Waiting for a human at {interrupt.node or 'a node'} for {age}",
+            _question(interrupt),
         )
     if answered:
         yield Finding(
@@ -92,7 +94,7 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
         )
     for error in checkpoint.errors:
         yield Finding("error", "A task failed", error)
-    if checkpoint.status is ThreadStatus.UNFINISHED:
+    if checkpoint.status is ThreadStatus.UNFINISHED and not answered:
         done = len({w.task_id for w in checkpoint.pending_writes if w.node and w.idx >= 0})
         part = f" {_count(done, 'task')} of this step {'has' if done == 1 else 'have'} results."
         yield Finding(
@@ -101,6 +103,15 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
             "It is running now, was killed, or stopped at a breakpoint (interrupt_before). Resume "
             f"without a value to go on.{part if done else ''}",
         )
+
+
+def _question(interrupt: Interrupt) -> str:
+    if interrupt.actions:
+        return "Asks to approve " + ", ".join(a.name for a in interrupt.actions) + "."
+    value = readable(interrupt.value)
+    if isinstance(value, dict) and isinstance(value.get("question"), str):
+        value = value["question"]
+    return shorten(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False), 300)
 
 
 def _age(since: datetime | None, now: datetime) -> str:

@@ -20,6 +20,8 @@ from memcore.services.checkpoints.tasks import (
     CONTROL,
     ERROR,
     INTERRUPT,
+    NULL_TASK,
+    RESUME,
     SCHEDULED,
     TASKS,
     WriteKey,
@@ -143,31 +145,47 @@ def _filters(
     return sql.SQL(" WHERE " + " AND ".join(conditions)), values
 
 
+_OPEN_TASKS = sql.SQL(
+    "SELECT w.thread_id, w.checkpoint_id, w.task_id FROM checkpoint_writes w"
+    " WHERE w.channel = %(channel)s AND w.checkpoint_ns = ''{only}"
+    " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id"
+    " AND c.checkpoint_ns = '' AND c.checkpoint_id > w.checkpoint_id{line}){finished}{unanswered}"
+)
+_SAME_STEP = sql.SQL(
+    "SELECT 1 FROM checkpoint_writes o WHERE o.thread_id = w.thread_id"
+    " AND o.checkpoint_ns = '' AND o.checkpoint_id = w.checkpoint_id"
+)
+_UNFINISHED = sql.SQL(
+    " AND NOT EXISTS ({same} AND o.task_id = w.task_id AND NOT o.channel = ANY(%(control)s))"
+).format(same=_SAME_STEP)
+_UNANSWERED = sql.SQL(
+    " AND (NOT EXISTS ({same} AND o.task_id = %(null)s AND o.channel = %(resume)s)"
+    " OR EXISTS ({same} AND o.task_id = w.task_id AND o.channel = %(resume)s))"
+).format(same=_SAME_STEP)
+
+
 def open_tasks(
     connection: Conn, channel: str = INTERRUPT, *, heads: bool, thread_id: str | None = None
 ) -> list[tuple[str, str, str]]:
     """(thread, checkpoint, task) of root tasks that recorded `channel` (an interrupt or an error);
-    for an interrupt, only while the task is unfinished. `heads`: on threads' newest checkpoints;
-    else on the end of any line, for an abandoned branch can still be answered. `thread_id`: only
-    of this thread."""
-    line = "" if heads else " AND c.parent_checkpoint_id = w.checkpoint_id"
-    finished = (
-        " AND NOT EXISTS (SELECT 1 FROM checkpoint_writes o WHERE o.thread_id = w.thread_id"
-        " AND o.checkpoint_ns = w.checkpoint_ns AND o.checkpoint_id = w.checkpoint_id"
-        " AND o.task_id = w.task_id AND NOT o.channel = ANY(%(control)s))"
+    for an interrupt, only while the task is unfinished. `heads`: on threads' newest checkpoints
+    and not answered yet; else on the end of any line, for an abandoned branch can still be
+    answered, and an answer that was not used is needed still. `thread_id`: only of this thread."""
+    query = _OPEN_TASKS.format(
+        only=sql.SQL(" AND w.thread_id = %(thread)s" if thread_id is not None else ""),
+        line=sql.SQL("" if heads else " AND c.parent_checkpoint_id = w.checkpoint_id"),
+        finished=_UNFINISHED if channel == INTERRUPT else sql.SQL(""),
+        unanswered=_UNANSWERED if channel == INTERRUPT and heads else sql.SQL(""),
     )
     rows = connection.execute(
-        sql.SQL(
-            "SELECT w.thread_id, w.checkpoint_id, w.task_id FROM checkpoint_writes w"
-            " WHERE w.channel = %(channel)s AND w.checkpoint_ns = ''{only}"
-            " AND NOT EXISTS (SELECT 1 FROM checkpoints c WHERE c.thread_id = w.thread_id"
-            " AND c.checkpoint_ns = '' AND c.checkpoint_id > w.checkpoint_id{line}){finished}"
-        ).format(
-            only=sql.SQL(" AND w.thread_id = %(thread)s" if thread_id is not None else ""),
-            line=sql.SQL(line),
-            finished=sql.SQL(finished if channel == INTERRUPT else ""),
-        ),
-        {"channel": channel, "control": [*CONTROL, SCHEDULED], "thread": thread_id},
+        query,
+        {
+            "channel": channel,
+            "control": [*CONTROL, SCHEDULED],
+            "thread": thread_id,
+            "null": NULL_TASK,
+            "resume": RESUME,
+        },
     )
     return [(r["thread_id"], r["checkpoint_id"], r["task_id"]) for r in rows]
 
@@ -262,7 +280,7 @@ def standing(row: Mapping[str, Any]) -> tuple[ThreadStatus, tuple[str, ...]]:
     due = next_nodes(row["versions"] or {}, row["seen"] or {}, {*row["inline"], *stored})
     status = status_of(tasks, due, int(TASKS in stored))
     if status is ThreadStatus.WAITING:
-        return status, tuple(t.node for t in tasks if t.interrupted)
+        return status, tuple(t.node for t in tasks if t.interrupted and not t.answered)
     if status is ThreadStatus.FAILED:
         return status, tuple(t.node for t in tasks if t.failed)
     sent = tuple(t.node for t in tasks if t.node not in due) if TASKS in stored else ()

@@ -7,7 +7,8 @@ calls name all move together; order and distances stay.
 from __future__ import annotations
 
 import uuid
-from datetime import datetime, timedelta
+from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -19,8 +20,11 @@ from memcore.services.checkpoints.store import CheckpointStore
 _LOW = 2**64 - 1
 
 
-def move_thread(store: CheckpointStore, thread_id: str, end: datetime) -> None:
-    """Let the thread's newest checkpoint be of the moment `end`. Raises NotFound."""
+def move_thread(
+    store: CheckpointStore, thread_id: str, end: datetime, start: datetime | None = None
+) -> None:
+    """Let the thread's newest checkpoint be of the moment `end`; with `start`, its oldest be of
+    that one and the others in proportion. Raises NotFound."""
     with store.writing() as connection:
         rows = connection.execute(
             "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint ->> 'ts' AS ts,"
@@ -30,8 +34,17 @@ def move_thread(store: CheckpointStore, thread_id: str, end: datetime) -> None:
         newest = moment(rows[0]["ts"], rows[0]["checkpoint_id"]) if rows else None
         if newest is None:
             raise NotFound(f"There is no thread {thread_id!r} in {store.where}.")
-        delta = end - newest
-        ids = {r["checkpoint_id"]: _moved(r["checkpoint_id"], delta) for r in rows}
+        oldest = min(
+            (m for r in rows if (m := moment(r["ts"], r["checkpoint_id"]))), default=newest
+        )
+        factor = 1.0
+        if start is not None and newest > oldest:
+            factor = (end - start) / (newest - oldest)
+
+        def moved(at: datetime) -> datetime:
+            return end - (newest - at) * factor
+
+        ids = {r["checkpoint_id"]: _moved(r["checkpoint_id"], moved) for r in rows}
         for r in rows:
             at = moment(r["ts"], r["checkpoint_id"])
             new = ids[r["checkpoint_id"]]
@@ -42,7 +55,7 @@ def move_thread(store: CheckpointStore, thread_id: str, end: datetime) -> None:
                 (
                     new,
                     ids.get(r["parent_checkpoint_id"], r["parent_checkpoint_id"]),
-                    Jsonb({"id": new, "ts": (at + delta).isoformat() if at else r["ts"]}),
+                    Jsonb({"id": new, "ts": moved(at).isoformat() if at else r["ts"]}),
                     Jsonb(_relinked(r["metadata"], ids)),
                     thread_id,
                     r["checkpoint_ns"],
@@ -57,13 +70,13 @@ def move_thread(store: CheckpointStore, thread_id: str, end: datetime) -> None:
             )
 
 
-def _moved(checkpoint_id: str, delta: timedelta) -> str:
+def _moved(checkpoint_id: str, moved: Callable[[datetime], datetime]) -> str:
     at = moment(None, checkpoint_id)
     if at is None:
         return checkpoint_id
     # The low half tells apart what was made in the same microsecond.
     return str(
-        uuid.UUID(int=uuid.UUID(id_before(at + delta)).int | uuid.UUID(checkpoint_id).int & _LOW)
+        uuid.UUID(int=uuid.UUID(id_before(moved(at))).int | uuid.UUID(checkpoint_id).int & _LOW)
     )
 
 

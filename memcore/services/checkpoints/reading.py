@@ -102,7 +102,10 @@ class _Reading:
         talk = self._dated(_conversation(channels))
         calls = chat.unanswered(talk)
         pending = [w for w, _ in writes]
-        finished = {t.id for t in tasks if t.finished}
+        interrupts = self._interrupts(pending, {t.id for t in tasks if t.finished}, talk)
+        status = ThreadStatus.PASSED if passed else status_of(tasks, due, len(sends))
+        if status is ThreadStatus.WAITING and all(i.answered for i in interrupts):
+            status = ThreadStatus.UNFINISHED
         return Checkpoint(
             self.thread_id,
             self.ns,
@@ -111,7 +114,7 @@ class _Reading:
             step_of(self.metadata),
             str(self.metadata.get("source") or ""),
             self.created_at,
-            ThreadStatus.PASSED if passed else status_of(tasks, due, len(sends)),
+            status,
             newest,
             due + tuple(dict.fromkeys(sends.values())),
             self.metadata,
@@ -119,7 +122,7 @@ class _Reading:
             next((t for c in channels if c.name == "todos" if (t := chat.todos(c.value))), ()),
             channels,
             calls,
-            tuple(self._interrupts(pending, finished, talk)),
+            tuple(interrupts),
             tuple(pending),
             tuple(
                 f"{w.node}: {_error(w.value)}" if w.node else _error(w.value)

@@ -43,8 +43,9 @@ class Task:
     interrupted: bool
     """It asked, and is not finished."""
     failed: bool
-    resumed: bool
-    """It received at least one answer."""
+    answered: bool
+    """An answer was offered and it has used none yet: the run that brought it died, or is at work.
+    An answer to a later question cannot be told from keys alone."""
 
 
 def node_of(task_path: str, task_id: str = "", sends: Mapping[int, str] | None = None) -> str:
@@ -64,8 +65,10 @@ def read_tasks(writes: Iterable[WriteKey], sends: Mapping[int, str] | None = Non
     """The tasks that recorded something, in the order of their first write. Writes of the null
     task are input to the superstep, not a task's."""
     seen: dict[str, dict[str, Any]] = {}
+    offered = False
     for write in writes:
         if write.task_id == NULL_TASK:
+            offered = offered or write.channel == RESUME
             continue
         task = seen.setdefault(write.task_id, {"path": "", "channels": set()})
         task["channels"].add(write.channel)
@@ -81,7 +84,7 @@ def read_tasks(writes: Iterable[WriteKey], sends: Mapping[int, str] | None = Non
                 finished,
                 INTERRUPT in channels and not finished,
                 ERROR in channels,
-                RESUME in channels,
+                offered and RESUME not in channels,
             )
         )
     return out
@@ -126,7 +129,7 @@ def status_of(tasks: Iterable[Task], due: Iterable[str], sends: int = 0) -> Thre
     """What a thread that stands at this checkpoint is doing. An error counts until its superstep
     is over: a task that fails may have recorded output too."""
     tasks = list(tasks)
-    if any(t.interrupted for t in tasks):
+    if any(t.interrupted and not t.answered for t in tasks):
         return ThreadStatus.WAITING
     if any(t.failed for t in tasks):
         return ThreadStatus.FAILED

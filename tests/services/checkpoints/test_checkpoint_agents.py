@@ -69,7 +69,12 @@ def test_an_agent_killed_at_a_question_and_again_at_work_is_resumed_without_repe
     assert [(i.node, i.value) for i in found.interrupts] == [("ask", {"question": "Pay 20?"})]
     assert log() == ["prepare", "ask"]
 
-    run("pay", lambda: "pay" in log())
+    def at_work() -> bool:
+        # A step begins while the checkpoint before it is still being saved.
+        saved = watched.checkpoints.checkpoint("t", actor=operator_)
+        return "pay" in log() and saved.next_nodes == ("pay",)
+
+    run("pay", at_work)
     found = watched.checkpoints.checkpoint("t", actor=operator_)
     assert (found.status, found.next_nodes) == (ThreadStatus.UNFINISHED, ("pay",))
     assert found.state["answer"] == "yes"
@@ -99,6 +104,9 @@ def test_an_answer_that_was_stored_but_not_used_is_named_and_used_on_resume(
         agent.invoke(Command(resume="yes"), configured("t"))
     (pending,) = watched.checkpoints.checkpoint("t", actor=operator_).interrupts
     assert pending.answered
+    (listed,) = watched.checkpoints.threads(actor=operator_).threads
+    assert (listed.status, listed.nodes) == (ThreadStatus.UNFINISHED, ("ask",))
+    assert not watched.checkpoints.threads(actor=operator_, status="waiting").threads
     assert any(
         "has not got past" in f.title
         for f in watched.checkpoints.checkpoint("t", actor=operator_).diagnosis
