@@ -6,7 +6,7 @@ import streamlit as st
 
 from memcore.models import MemoryType, Scope, Status
 from memcore.services.memories import Filter
-from pages.shared import acts, memory, messages, present, reads, session
+from pages.shared import acts, imports, memory, messages, present, reads, session
 
 SORTS = {
     "newest": "Newest first", "oldest": "Oldest first", "updated": "Last changed",
@@ -24,8 +24,11 @@ with messages.trouble("Reading the library"):
     known = reads.facets(actor, Filter(library_id=library.id))
 if not any(known.statuses.values()):
     messages.no_memories()
-    if st.button("Add a memory", key="memories_first", icon=":material/add:", type="primary"):
-        acts.add_dialog(library.id)
+    with st.container(horizontal=True, horizontal_alignment="center"):
+        if st.button("Add a memory", key="memories_first", icon=":material/add:", type="primary"):
+            acts.add_dialog(library.id)
+        if st.button("Import a file", key="memories_import", icon=":material/upload:"):
+            imports.import_dialog(library.id)
     st.stop()
 
 
@@ -88,7 +91,7 @@ with bar:
                         label_visibility="collapsed", **bound)  # fmt: skip
     if st.button("Add", key="memories_add", icon=":material/add:"):
         acts.add_dialog(library.id)
-    more = st.menu_button("More", ["Export…", "Clean up…"], key="memories_menu",
+    more = st.menu_button("More", ["Import…", "Export…", "Clean up…"], key="memories_menu",
                           icon=":material/more_vert:")  # fmt: skip
 
 with messages.trouble("Reading the list"):
@@ -108,6 +111,8 @@ parts = [f"{counts.statuses[s]:,} {s}" for s in said]
 found.markdown(f"**{present.count(page.total, 'memory')}** :gray[{' · '.join(parts)}]")
 if more == "Export…":
     acts.export_dialog(filter, library.name, filtered)
+elif more == "Import…":
+    imports.import_dialog(library.id)
 elif more == "Clean up…":
     acts.clean_up_dialog(library.id)
 

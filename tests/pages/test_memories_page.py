@@ -403,6 +403,32 @@ def test_the_export_is_the_filtered_set_of_all_pages_and_only_what_the_actor_may
     assert name.endswith(".jsonl")
 
 
+def test_an_import_says_first_what_it_would_do_and_then_does_it(
+    core: Core, library: Library, open_page: Open
+) -> None:
+    core.people.introduce("u1")
+    file = "\n".join(
+        [json.dumps({"content": "Grows quinces behind the house", "type": "fact"}),
+         json.dumps({"title": "no content at all"}),
+         json.dumps({"content": "喜欢在清晨跑步", "type": "habit"})]
+    ).encode()  # fmt: skip
+
+    def script(library_id: str) -> None:
+        from pages.shared import imports
+
+        imports.import_dialog(library_id)
+
+    open_page(core, "memories")
+    at = AppTest.from_function(script, args=(library.id,), default_timeout=30).run()
+    at.file_uploader(key="import_file").upload("notes.jsonl", file).run()
+    assert "**2 records** of notes.jsonl" in words(at).replace("\\", "")
+    assert "line 2" in words(at)
+    assert core.memories.browse(Filter(library_id=library.id), actor=OPERATOR).total == 0
+    at.button(key="import_store").click().run()
+    assert not at.exception
+    assert core.memories.browse(Filter(library_id=library.id), actor=OPERATOR).total == 2
+
+
 def test_a_cell_that_would_be_a_formula_is_text_in_the_spreadsheet(
     core: Core, library: Library
 ) -> None:
