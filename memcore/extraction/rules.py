@@ -50,6 +50,9 @@ _ANNOUNCED = re.compile(r"(?:定了|决定了?|定下来了?|敲定了?|商定)$
 _NAMES = re.compile(
     r"(?<![\w/.])[A-Z][A-Za-z0-9+#.]{1,20}(?![\w/])|(?<![\w])[A-Za-z]{2,}[0-9]+(?![\w])"
 )
+_CALENDAR = frozenset(
+    "jan feb mar apr may jun jul aug sep oct nov dec mon tue wed thu fri sat sun".split()
+)
 _LEAD = re.compile(
     r"^(?:嗯+|哦+|啊|那个|对了|另外|还有|然后|而且|不过|但是?|所以|因为|其实|顺便(?:说一下|说)?|说起来|更正一下|纠正一下|补充一下|好的?|是的|可以|行)[，,：: ]+"
     r"|^对了(?=我)|^(?:(?:ok(?:ay)?|yes|no|well|so|also|and|but|oh|by the way|btw|actually|sure|great|thanks|correction)[,:. ]+)+",
@@ -157,6 +160,12 @@ def _of_sentence(message: Message, sentence: str) -> Iterator[Proposal]:
         yield _proposal(message, clause[:LONGEST], rule, sentence)
 
 
+def _names(clause: str) -> tuple[str, ...]:
+    """Product and other names in a clause: three at most, no days and months."""
+    found = (n.strip(".") for n in _NAMES.findall(clause[1:]))
+    return tuple(dict.fromkeys(n for n in found if n[:3].lower() not in _CALENDAR))[:3]
+
+
 def _proposal(message: Message, clause: str, rule: Rule, sentence: str) -> Proposal:
     content = third_person(clause, message.name)
     who = message.name or ("用户" if rule.name.startswith("zh") else "User")
@@ -183,7 +192,7 @@ def _proposal(message: Message, clause: str, rule: Rule, sentence: str) -> Propo
         scope=scope,
         confidence=confidence,
         title=shorten(content, 40),
-        tags=tuple(dict.fromkeys(n.strip(".") for n in _NAMES.findall(clause[1:])))[:3],
+        tags=_names(clause),
         source="extraction",
         source_message_id=message.id,
     )

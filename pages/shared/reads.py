@@ -14,13 +14,16 @@ from zoneinfo import ZoneInfo
 import streamlit as st
 
 from memcore.explanations import LoggedRecall, WhyNot
+from memcore.extraction.runs import Run
 from memcore.models import (
     Actor,
     Agent,
     ConfiguredStore,
+    Conversation,
     Endpoint,
     Library,
     Memory,
+    Message,
     Scope,
     SearchResult,
     Subject,
@@ -297,6 +300,16 @@ def why_not(
 ) -> WhyNot:
     return session.service().memories.why_not(
         memory_id, query, subject=subject, actor=actor, mode=mode
+
+
+# ---- conversations ------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def conversations(actor: Actor, library_id: str, user_id: str | None = None) -> list[Conversation]:
+    """The latest conversations, of one user or of all the actor may read."""
+    return session.service().conversations.conversations(
+        actor=actor, library_id=library_id, user_id=user_id, limit=30
     )
 
 
@@ -316,3 +329,34 @@ def logged_recalls(actor: Actor, library_id: str, limit: int) -> tuple[LoggedRec
 def settings(actor: Actor, library_id: str) -> LibrarySettings:
     """Effective settings of a library."""
     return session.service().libraries.settings(library_id).settings
+
+
+def messages(actor: Actor, session_id: str) -> tuple[Message, ...]:
+    """A conversation's messages, oldest first."""
+    return session.service().conversations.messages(session_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=100, show_spinner=False)
+def run(actor: Actor, run_id: str) -> Run:
+    """One extraction."""
+    return session.service().conversations.run(run_id, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def runs(actor: Actor, library_id: str, limit: int = 50) -> list[Run]:
+    """The latest extractions of a library."""
+    return session.service().conversations.runs(actor=actor, library_id=library_id, limit=limit)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def chat_models(actor: Actor, library_id: str) -> dict[str, str]:
+    """What can extract: setting value → its name for people. The first is the library's own."""
+    service = session.service()
+    own = service.libraries.settings(library_id).settings.extraction_model
+    found = {"": "Offline rules"}
+    for endpoint in service.endpoints.all(actor=actor):
+        if endpoint.kind == "chat":
+            found[f"endpoint:{endpoint.id}"] = f"{endpoint.name}: {endpoint.model}"
+    if own and own not in found:
+        found[own] = own
+    return {own: found.pop(own), **found}
