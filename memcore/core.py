@@ -120,7 +120,8 @@ class Core:
         self._lock = threading.RLock()
         self._embedders: dict[str, Embedder] = {}
         self._clients: dict[str, Client] = {}
-        vault, jobs = Vault(home), Jobs(engine)
+        jobs = Jobs(engine)
+        self._vault = vault = Vault(home)
         self.endpoints = EndpointService(engine, vault)
         self.stores = StoreService(engine, vault, jobs)
         self.runtime = Runtime(
@@ -234,6 +235,13 @@ class Core:
             if model not in self._clients:
                 self._clients[model] = chat_client()
             return self._clients[model], model
+
+    def rotate_secrets(self) -> int:
+        """Encrypt every stored key and password under a new secret key; returns how many. Raises
+        ConfigError where the secret key comes from the environment: there the new one is put in
+        front of the old one first, and `endpoints.rotate` and `stores.rotate` do the rest."""
+        self._vault.new_key()
+        return self.endpoints.rotate() + self.stores.rotate()
 
     def close(self) -> None:
         """Give back connections, and the embedded server where this was its last user."""

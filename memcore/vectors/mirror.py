@@ -92,7 +92,7 @@ class MirroredStore:
             found = connection.scalar(
                 text(
                     "SELECT count(*) FROM (SELECT 1 FROM vector_changes "
-                    "WHERE collection_id = :collection LIMIT :most) AS some"
+                    "WHERE collection_id = :collection LIMIT :most) AS noted"
                 ),
                 {"collection": self._collection_id, "most": FAR_BEHIND + 1},
             )

@@ -213,8 +213,10 @@ def _thresholds(card: Card) -> None:
                 "This threshold was set by hand and is not adjusted when the model changes.",
                 icon=":material/straighten:",
             )
-        around = st.slider("Threshold", 0.5, 1.0, float(gate.duplicate_threshold), 0.005,
-                           key="libraries_around")  # fmt: skip
+        around = st.slider(
+            "Threshold", 0.5, 1.0, float(gate.duplicate_threshold), 0.005, format="%.3f",
+            key="libraries_around",
+        )  # fmt: skip
         pairs = reads.pairs(session.actor(), library.id, library.collection_id, around)
         if pairs:
             st.dataframe(present.pairs(pairs, around), column_config=present.PAIR_COLUMNS,

@@ -108,7 +108,7 @@ def _field(library: Library, resolved: Resolved, spec: SettingSpec, may_change: 
             None if set_here is None else convert(set_here), step=1 if whole else 0.05,
             format="%d" if whole else None, placeholder=f"Default: {shown}", **common,
         )  # fmt: skip
-    span = "" if spec.low is None or not spec.high else f" {spec.low:g}–{spec.high:g}."
+    span = "" if spec.low is None or not spec.high else f" {spec.low:g}–{spec.high:,g}."
     source = SOURCE[resolved.sources[name]]
     variable = f" `{spec.env}`" if resolved.sources[name] == "environment" else ""
     st.caption(f"{messages.plain(spec.help)}{span} {source}{variable}")

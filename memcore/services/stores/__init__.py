@@ -12,12 +12,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
 
 from sqlalchemy import Engine, delete, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import engine as database
 from memcore.database import queries
 from memcore.database.jobs import Job, Jobs, Report
 from memcore.database.tables import LibraryRow, VectorStoreRow
@@ -25,23 +23,16 @@ from memcore.errors import Conflict, InvalidInput, MemcoreError, NotFound, Store
 from memcore.models import Actor, ConfiguredStore, Library
 from memcore.rules import permissions
 from memcore.secrets import Secret, Vault, masked
+from memcore.services.stores import connecting
+from memcore.services.stores.connecting import EXAMPLES, KINDS
 from memcore.text import clean
 from memcore.vectors import VectorStore
 from memcore.vectors.mirror import MirroredStore
 from memcore.vectors.pgvector import PgVectorStore
 
 MAIN = "pgvector"
-KINDS = {
-    "memory": "This process's memory",
-    "milvus": "Milvus",
-    "elasticsearch": "Elasticsearch",
-    "pgvector": "pgvector in another database",
-}
-_EXAMPLES = {
-    "milvus": "http://milvus.example:19530, or the path of a file ending in .db",
-    "elasticsearch": "https://search.example:9200",
-    "pgvector": "postgresql://user@host:5432/name",
-}
+__all__ = ["EXAMPLES", "KINDS", "MAIN", "StoreService", "StoreStatus"]
+MAIN = "pgvector"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +52,7 @@ class StoreService:
         self._engine = engine
         self._vault = vault
         self._jobs = jobs
-        self._clients: dict[str, tuple[str, Any, Callable[[], None]]] = {}
+        self._clients: dict[str, tuple[Any, Callable[[], None]]] = {}
         self._opened: dict[tuple[int, str], VectorStore] = {}
         self._names: dict[str, str] = {}
         self._lock = threading.RLock()
@@ -173,6 +164,22 @@ class StoreService:
         spent = (time.perf_counter() - began) * 1e3
         return StoreStatus(not trouble, spent, len(libraries), vectors, trouble)
 
+    def rotate(self) -> int:
+        """Encrypt all stored secrets under the newest secret key; returns how many."""
+        with self._engine.begin() as connection:
+            rows = connection.execute(
+                select(VectorStoreRow.id, VectorStoreRow.secret)
+                .where(VectorStoreRow.secret.is_not(None))
+                .with_for_update()
+            ).all()
+            for row in rows:
+                connection.execute(
+                    update(VectorStoreRow)
+                    .where(VectorStoreRow.id == row.id)
+                    .values(secret=self._vault.rotate(row.secret))
+                )
+        return len(rows)
+
     # ---- using
 
     def open(self, library: Library) -> VectorStore:
@@ -236,7 +243,7 @@ class StoreService:
         with self._lock:
             for store in self._opened.values():
                 store.close()
-            for _, _, close in self._clients.values():
+            for _, close in self._clients.values():
                 close()
             self._opened.clear()
             self._clients.clear()
@@ -261,114 +268,35 @@ class StoreService:
     def _inner(self, library: Library) -> VectorStore:
         """The collection in the configured store itself."""
         row = self._row(library.vector_store)
-        name = f"memcore_{library.id.replace('-', '')[:12]}_{library.collection_id}"
-        if row.kind == "memory":
-            from memcore.vectors.inmemory import InMemoryStore
-
-            return InMemoryStore(library.dimensions)
-        address, client = self._client(row)
-        if row.kind == "milvus":
-            from memcore.vectors.milvus import MilvusStore
-
-            return MilvusStore(client, address, name, library.dimensions)
-        if row.kind == "elasticsearch":
-            from memcore.vectors.elasticsearch import ElasticsearchStore
-
-            return ElasticsearchStore(client, name, library.dimensions)
-        from memcore.vectors.pgvector_elsewhere import PgVectorElsewhereStore
-
-        return PgVectorElsewhereStore(client, name, library.dimensions)
+        address = row.config["address"]
+        client = None if row.kind == "memory" else self._client(row)
+        return connecting.collection(row.kind, address, client, library)
 
     def _reach(self, row: Any) -> None:
         """Connect and ask something small. Raises StoreError, MissingExtra."""
         if row.kind == "memory":
             return
-        address, client = self._client(row)
         try:
-            if row.kind == "milvus":
-                client.list_collections()
-            elif row.kind == "elasticsearch":
-                client.info()
-            else:
-                with client.connect() as connection:
-                    connection.execute(select(1))
-        except MemcoreError:
-            raise
-        except Exception as error:
-            # Each client has its own tree of errors; all mean that the store cannot be used.
+            connecting.reach(row.kind, row.name, row.config["address"], self._client(row))
+        except StoreError:
             with self._lock:
                 if kept := self._clients.pop(row.id, None):
-                    kept[2]()
-            raise StoreError(
-                f"{row.name} at {address} cannot be reached ({type(error).__name__}).",
-                hint="Check that it runs, its address, and its secret.",
-            ) from error
+                    kept[1]()
+            raise
 
-    def _client(self, row: Any) -> tuple[str, Any]:
+    def _client(self, row: Any) -> Any:
         with self._lock:
             if row.id not in self._clients:
-                self._clients[row.id] = self._connected(row)
-            return self._clients[row.id][:2]
-
-    def _connected(self, row: Any) -> tuple[str, Any, Callable[[], None]]:
-        address, secret = row.config["address"], self._vault.open(row.secret)
-        if row.kind == "milvus":
-            from memcore.vectors import milvus
-
-            client = milvus.connect(address, secret)
-            return address, client, client.close
-        if row.kind == "elasticsearch":
-            from memcore.vectors import elasticsearch
-
-            client = elasticsearch.connect(address, secret)
-            return address, client, client.close
-        url = database.as_url(address)
-        if secret:
-            url = url.set(password=secret.reveal())
-        engine = database.create(url.render_as_string(hide_password=False), pool_size=4)
-        try:
-            with engine.begin() as connection:
-                database.need_pgvector(connection)
-        except MemcoreError:
-            engine.dispose()
-            raise
-        except Exception as error:
-            engine.dispose()
-            raise StoreError(
-                f"The database at {address} cannot be used ({type(error).__name__}).",
-                hint="Check its address, user and password.",
-            ) from error
-        engine.dispose()  # connections from before the extension do not know its type
-        return address, engine, engine.dispose
+                self._clients[row.id] = connecting.connected(
+                    row.kind, row.config["address"], self._vault.open(row.secret)
+                )
+            return self._clients[row.id][0]
 
     def _checked(self, name: str, kind: str, address: str, secret: str) -> dict[str, Any]:
-        name, address = clean(name), address.strip()
-        if kind not in KINDS:
-            raise InvalidInput(f"kind is {kind!r}, but takes one of {', '.join(KINDS)}.")
+        name = clean(name)
         if not 1 <= len(name) <= 100 or name == MAIN:
             raise InvalidInput("A store's name has 1 to 100 characters and is not 'pgvector'.")
-        if kind == "memory":
-            return {"name": name, "config": {"address": ""}, "secret": None}
-        parts = urlsplit(address)
-        written = "://" in address
-        if not address or (
-            written and parts.scheme not in ("http", "https", "postgresql", "postgres", "tcp")
-        ):
-            raise InvalidInput(
-                "The store's address is missing or of an unknown kind.",
-                hint=f"Write it like {_EXAMPLES[kind]}.",
-            )
-        if written and parts.password:
-            secret = secret or parts.password
-            host = parts.netloc.rpartition("@")[2]
-            user = f"{parts.username}@" if parts.username else ""
-            address = urlunsplit(parts._replace(netloc=user + host))
-        if kind == "elasticsearch" and not written:
-            raise InvalidInput("The address has no scheme.", hint=f"Write {_EXAMPLES[kind]}.")
-        if kind == "milvus" and not written and not address.endswith(".db"):
-            raise InvalidInput("A Milvus file's name ends in .db.")
-        if kind == "pgvector":
-            database.as_url(address)
+        address, secret = connecting.checked(kind, address, secret)
         return {
             "name": name, "config": {"address": address},
             "secret": self._vault.seal(Secret(secret.strip())),
