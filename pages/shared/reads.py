@@ -300,16 +300,6 @@ def why_not(
 ) -> WhyNot:
     return session.service().memories.why_not(
         memory_id, query, subject=subject, actor=actor, mode=mode
-
-
-# ---- conversations ------------------------------------------------------------------------------
-
-
-@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
-def conversations(actor: Actor, library_id: str, user_id: str | None = None) -> list[Conversation]:
-    """The latest conversations, of one user or of all the actor may read."""
-    return session.service().conversations.conversations(
-        actor=actor, library_id=library_id, user_id=user_id, limit=30
     )
 
 
@@ -331,6 +321,18 @@ def settings(actor: Actor, library_id: str) -> LibrarySettings:
     return session.service().libraries.settings(library_id).settings
 
 
+# ---- conversations ------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def conversations(actor: Actor, library_id: str, user_id: str | None = None) -> list[Conversation]:
+    """The latest conversations, of one user or of all the actor may read."""
+    return session.service().conversations.conversations(
+        actor=actor, library_id=library_id, user_id=user_id, limit=30
+    )
+
+
+@st.cache_data(ttl=SHORT, max_entries=100, show_spinner=False)
 def messages(actor: Actor, session_id: str) -> tuple[Message, ...]:
     """A conversation's messages, oldest first."""
     return session.service().conversations.messages(session_id, actor=actor)
