@@ -220,7 +220,8 @@ def _text(shape: _Shape) -> tuple[bytes, tuple[str, ...]]:
         for i in range(shape.terms)
     ) or "0::bigint"  # fmt: skip
     if shape.collection_id is not None:
-        cosine = "1 - (e.embedding <=> %(vector)s)"
+        # A vector without length has no direction: its cosine is not a number, so it has none.
+        cosine = "nullif(1 - (e.embedding <=> %(vector)s), 'NaN'::float8)"
         # The partition by its own name; the number was made by the database.
         join = (
             f"LEFT JOIN embeddings_{int(shape.collection_id)} e "

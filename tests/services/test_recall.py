@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -341,6 +342,66 @@ def test_cosines_are_exact_and_clamped(core: Core, library: Library, who: Subjec
     assert found[same].similarity <= 1
     assert found[opposite].similarity == 0
     assert (found[same].dense_rank, found[opposite].dense_rank) == (1, 2)
+
+
+def test_a_vector_without_length_is_last_and_no_number_is_odd(
+    core: Core, library: Library, who: Subject
+) -> None:
+    near = core.runtime.embedder_for(library).embed_query("plums")
+    zero = put(core, library, "empty direction", vector=near * 0)
+    put(core, library, "ripe fruit", vector=near)
+    result = core.memories.recall("plums", subject=who, mode="vector")
+    assert [h.memory.id for h in result.hits][-1] == zero
+    found = next(c for c in result.candidates if c.memory.id == zero)
+    assert (found.similarity, found.dense_rank) == (0, None)
+    assert all(np.isfinite(h.score) for h in result.hits)
+
+
+def test_a_rewriter_and_a_reranker_are_used_where_the_library_says_so(
+    core: Core, library: Library, who: Subject
+) -> None:
+    class Rewriter:
+        def rewrite(self, query: str) -> str:
+            return query + " lighthouse"
+
+    class Reranker:
+        def relevance(self, query: str, texts: Sequence[str]) -> list[float]:
+            assert "lighthouse" in query
+            return [1.0 if "keeper" in text else 0.0 for text in texts]
+
+    for content in ("lighthouse on the rock", "keeper of bees", "lighthouse lamp"):
+        put(core, library, content)
+    core.runtime = replace(core.runtime, rewriter=Rewriter(), reranker=Reranker())
+    assert "keeper" not in search(core, who, "light")[0]
+    core.libraries.set(library.id, {"query_rewrite": True, "rerank": True})
+    result = core.memories.search_memories("light", subject=who)
+    assert result.query == "light lighthouse"
+    assert "rewritten from 'light'" in result.notice
+    assert result.hits[0].memory.content == "keeper of bees"
+    assert result.hits[0].terms[0].value == 1
+    assert {"rewrite", "rerank"} < set(result.timings)
+
+
+def test_a_library_that_wants_a_reranker_nobody_configured_says_so(
+    core: Core, library: Library, who: Subject
+) -> None:
+    put(core, library, "likes figs")
+    core.libraries.set(library.id, {"query_rewrite": True, "rerank": True})
+    result = core.memories.search_memories("figs", subject=who)
+    assert contents(result) == ["likes figs"]
+    assert "no rewriter" in result.notice
+    assert "no reranker" in result.notice
+
+
+def test_a_token_budget_drops_whole_hits_and_says_so(
+    core: Core, library: Library, who: Subject
+) -> None:
+    for i in range(6):
+        put(core, library, f"likes figs of kind {uuid.UUID(int=i).hex[-6:]}")
+    result = core.memories.search_memories("figs", subject=who, token_budget=180)
+    assert 0 < len(result.hits) < 6
+    assert {d.reason for d in result.dropped} == {"over_budget"}
+    assert result.stages["within_budget"] == len(result.hits)
 
 
 def test_a_recall_is_one_round_trip_for_three_scopes_and_both_channels(
