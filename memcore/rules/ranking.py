@@ -17,7 +17,7 @@ threshold still looks at the absolute value, since a rank says nothing about nea
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
 
@@ -104,7 +104,13 @@ def in_order(
     pool = list(candidates)
     if now is None:
         now = max((c.memory.created_at for c in pool), default=None)
-    scored = [(scored_of(c, settings, now), absolute_similarity(c, settings), c) for c in pool]
+    near = _nearness(settings)
+    ranked = settings.lexical and settings.fusion == "rrf"
+    scored = []
+    for candidate in pool:
+        value = near(candidate)
+        shown = similarity(candidate, settings) if ranked else value
+        scored.append((_scored(candidate, shown, settings, now), value, candidate))
     scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp(), s[0].memory.id))
     return scored
 
@@ -155,16 +161,24 @@ def similarity(candidate: Candidate, settings: RankingSettings) -> float:
 def absolute_similarity(candidate: Candidate, settings: RankingSettings) -> float:
     """What the threshold is held against: nearness by either channel, in [0, 1]; what a reranker
     said, where one read the candidate."""
-    if candidate.reranked is not None:
-        return unit(candidate.reranked)
+    return _nearness(settings)(candidate)
+
+
+def _nearness(settings: RankingSettings) -> Callable[[Candidate], float]:
+    """`absolute_similarity` under one setting, worked out once for many candidates."""
     unrelated = settings.unrelated_similarity
-    dense = unit((unit(candidate.similarity) - unrelated) / (1 - unrelated))
-    if not settings.lexical:
-        return dense
-    keyword = unit(candidate.lexical)
-    of_dense = min(1.0, 2 * settings.dense_weight)
-    of_keyword = min(1.0, 2 - 2 * settings.dense_weight)
-    return unit(1 - (1 - of_dense * dense) * (1 - of_keyword * keyword))
+    of_dense = min(1.0, 2 * settings.dense_weight) if settings.lexical else 1.0
+    of_keyword = min(1.0, 2 - 2 * settings.dense_weight) if settings.lexical else 0.0
+
+    def near(candidate: Candidate) -> float:
+        if candidate.reranked is not None:
+            return unit(candidate.reranked)
+        dense = unit((unit(candidate.similarity) - unrelated) / (1 - unrelated))
+        if not of_keyword:
+            return of_dense * dense
+        return unit(1 - (1 - of_dense * dense) * (1 - of_keyword * unit(candidate.lexical)))
+
+    return near
 
 
 def unit(value: float | None) -> float:
@@ -182,6 +196,12 @@ def same_saying(one: str, other: str) -> float:
 
 def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
     """`candidate` with its terms and their sum. `now`: what recency counts from."""
+    return _scored(candidate, similarity(candidate, settings), settings, now)
+
+
+def _scored(
+    candidate: Candidate, nearness: float, settings: RankingSettings, now: datetime | None
+) -> Hit:
     memory = candidate.memory
     notes: list[str] = []
     confidence = _confidence(memory.confidence, notes)
@@ -190,7 +210,7 @@ def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | N
     recency = 0.5 ** (max(0.0, age) / settings.recency_half_life_days)
     uses = max(0, memory.access_count)
     terms = (
-        ScoreTerm("similarity", similarity(candidate, settings), settings.similarity_weight),
+        ScoreTerm("similarity", nearness, settings.similarity_weight),
         ScoreTerm("confidence", confidence, settings.confidence_weight),
         ScoreTerm("scope", priority, settings.scope_weight),
         ScoreTerm("keyword", unit(candidate.lexical), settings.keyword_weight),
@@ -199,7 +219,9 @@ def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | N
         # The cosine behind similarity, shown beside it; it counts through similarity only.
         ScoreTerm("dense", unit(candidate.similarity), 0.0),
     )
-    score = sum(value * weight for _, value, weight in terms)
+    score = 0.0
+    for _, value, weight in terms:
+        score += value * weight
     return Hit(memory, score, terms, tuple(notes))
 
 
