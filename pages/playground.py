@@ -147,7 +147,7 @@ with chat:
                               args=(message.id,))  # fmt: skip
     st.chat_input("Say something", key="playground_say", on_submit=say_typed,
                   submit_mode="disable")  # fmt: skip
-    settings = session.service().libraries.settings(library.id).settings
+    settings = reads.settings(actor, library.id)
     who = settings.extraction_model or "a script that shows what it recalls, offline"
     st.caption(f":material/smart_toy: Answered by {messages.plain(who)}. Extracts after every "
                f"{present.count(settings.extraction_interval, 'message')}.")  # fmt: skip
