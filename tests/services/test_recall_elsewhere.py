@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from memcore.core import Core
-from memcore.models import Actor, Library, Subject
+from memcore.models import Library, Subject
 from tests.services.test_recall import put
 
 WORDS = [
