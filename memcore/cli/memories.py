@@ -31,10 +31,6 @@ def register(commands: Any) -> None:
     add.add_argument("--title", default="")
     add.add_argument("--tag", action="append", default=[], help="may be given several times")
 
-    libraries = command(commands, "libraries", _libraries, "List libraries, or create one.")
-    libraries.add_argument("--create", metavar="NAME")
-    libraries.add_argument("--embedder", default="local")
-
     listing = command(commands, "memories", _memories, "List memories, newest first.")
     listing.add_argument("--library")
     listing.add_argument("--user", help="only what this user may see")
@@ -100,21 +96,6 @@ def _add(arguments: argparse.Namespace) -> int:
         )
         print(f"{verdict.outcome}: {added.memory.id if added.memory else verdict.blocked_by}")
     return 0 if verdict.accepted else 1
-
-
-def _libraries(arguments: argparse.Namespace) -> int:
-    with opened() as core:
-        if arguments.create:
-            core.libraries.create(arguments.create, embedder=arguments.embedder)
-        found = core.libraries.all()
-    if arguments.json:
-        document(found)
-    else:
-        table(
-            ("name", "embedder", "dimensions", "vector store", "id"),
-            ((x.name, x.embedder, x.dimensions, x.vector_store, x.id) for x in found),
-        )
-    return 0
 
 
 def _memories(arguments: argparse.Namespace) -> int:
