@@ -12,7 +12,6 @@ import random
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select, text, true
@@ -21,7 +20,6 @@ from sqlalchemy.exc import OperationalError
 
 from memcore.database.tables import (
     CollectionRow,
-    ExtractionRunRow,
     MemoryRow,
     ProjectMemberRow,
     ProjectRow,
@@ -35,7 +33,6 @@ from memcore.rules import lexical
 # makes exact scans 2.7 times faster.
 _PLAIN_STORAGE_LIMIT = 1900
 
-_RATE_WINDOW = timedelta(hours=24)
 
 MEMORY_COLUMNS = tuple(
     column
@@ -244,30 +241,6 @@ def drop_collections(connection: Connection, ids: Sequence[int]) -> None:
         connection.execute(
             CollectionRow.__table__.delete().where(CollectionRow.id == collection_id)  # type: ignore[attr-defined]
         )
-
-
-def rate_of(
-    connection: Connection, subject: Subject, limit: int, run_id: str | None = None
-) -> tuple[int, datetime | None]:
-    """Extraction runs of the session other than `run_id` in the last 24 hours by the database's
-    clock, and when the next slot opens. At exactly 24 h a run no longer counts."""
-    if subject.session_id is None:
-        return 0, None
-    rows = connection.execute(
-        select(ExtractionRunRow.at)
-        .where(
-            ExtractionRunRow.id != run_id if run_id else true(),
-            ExtractionRunRow.library_id == subject.library_id,
-            ExtractionRunRow.conversation_id == subject.session_id,
-            ExtractionRunRow.counted,
-            ExtractionRunRow.at > func.now() - _RATE_WINDOW,
-        )
-        .order_by(ExtractionRunRow.at.desc())
-    ).scalars()
-    at = list(rows)
-    if len(at) < limit or not limit:
-        return len(at), None
-    return len(at), at[limit - 1] + _RATE_WINDOW
 
 
 def _define(connection: Connection, *statements: str) -> None:

@@ -1,4 +1,4 @@
-"""Value objects read back from the JSON a decision row keeps them in. Pure: no I/O.
+"""A decision's value objects as its row keeps them in JSON, and read back. Pure: no I/O.
 
 Rows of older versions may lack a field or have one that is gone: what is missing takes its default,
 what is unknown is left out, so a log stays readable.
@@ -12,7 +12,17 @@ from datetime import datetime
 from typing import Any
 
 from memcore.models import Check, Draft, Facts, Finding, MemoryType, Neighbour, Scope, Visibility
+from memcore.plain import plain
 from memcore.settings import GateSettings
+
+
+def of_facts(facts: Facts) -> dict[str, Any]:
+    """`facts` as a decision row keeps them: neighbours without their texts, which the log reads
+    anew, so that what is deleted or erased since is in no log."""
+    kept: dict[str, Any] = plain(facts)
+    for neighbour in kept["neighbours"] or ():
+        neighbour["content"] = ""
+    return kept
 
 
 def _known(cls: type, kept: Mapping[str, Any]) -> dict[str, Any]:

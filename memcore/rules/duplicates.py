@@ -229,6 +229,9 @@ _MANY = re.compile(
 )
 
 
+_NUMERALS = re.compile("[零〇一二三四五六七八九十百千万两]+")
+
+
 def _terms(old: Reading, now: Reading) -> Comparison | None:
     """A changed name or technical term: C is not C++, Alice is not Bob."""
     slot = _slot(old, now)
@@ -240,6 +243,8 @@ def _terms(old: Reading, now: Reading) -> Comparison | None:
         said = f"“{_spell(old, at, len(was))}” became “{_spell(now, at, len(became))}”"
         if at == 0:
             return Comparison("distinct", f"about something else: {said}.")
+        if _NUMERALS.fullmatch("".join(was)) and _NUMERALS.fullmatch("".join(became)):
+            return Comparison("update", f"{said}.")
         if _ONE.search(prefix) and not _MANY.search(prefix[-16:]):
             return Comparison("update", f"{said}.")
         if (gone and come) or _MANY.search(prefix) or _MANY.search(now.unstopped[len(prefix) :]):

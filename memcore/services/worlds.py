@@ -17,7 +17,7 @@ import numpy as np
 from sqlalchemy import Connection, Table, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from memcore.database import bulk, queries, recall_log
+from memcore.database import bulk, queries, recall_log, records
 from memcore.database.tables import (
     AgentRow,
     ConversationRow,
@@ -295,7 +295,7 @@ def _decision(decision: WorldDecision) -> dict[str, Any]:
         "conversation_id": d.conversation_id,
         "source": d.draft.source,
         "draft": plain(replace(d.draft, content=d.facts.text)),
-        "facts": plain(d.facts),
+        "facts": records.of_facts(d.facts),
         "settings": asdict(d.settings),
         "checks": [asdict(check) for check in d.verdict.checks],
         "accepted": d.verdict.accepted,

@@ -15,9 +15,9 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import func, select, update
 
-from memcore.database import queries
+from memcore.database import rate
 from memcore.database.tables import ConversationRow, DecisionRow, ExtractionRunRow, MemoryRow
 from memcore.errors import MemcoreError
 from memcore.extraction import Action, Extraction, Extractor, Known, Proposal
@@ -184,10 +184,7 @@ class Extracting(Messages, RunLog):
         where another run is reading these turns."""
         row = ExtractionRunRow
         with self._runtime.engine.begin() as connection:
-            connection.execute(
-                text("SELECT pg_advisory_xact_lock(hashtextextended(:key, 0))"),
-                {"key": f"extract/{subject.library_id}/{subject.session_id}"},
-            )
+            rate.advisory_lock(connection, "rate", subject.library_id, subject.session_id or "")
             mine = (
                 row.library_id == subject.library_id,
                 row.conversation_id == subject.session_id,
@@ -198,16 +195,17 @@ class Extracting(Messages, RunLog):
                 ).limit(1)
             ):  # fmt: skip
                 return None
-            used, next_slot = queries.rate_of(connection, subject, limit)
-            if used < limit:
-                values = _identity(subject, extractor) | {
-                    "outcome": "running",
-                    "input": {"upto": upto},
-                }
-                added = insert(ExtractionRunRow).values(values).returning(ExtractionRunRow.id)
-                return connection.execute(added).scalar_one()
-        opens = f" The next one may start at {next_slot:%Y-%m-%d %H:%M} UTC." if next_slot else ""
-        detail = f"{used} of {limit} runs of this session were used in the last 24 hours.{opens}"
+            values = _identity(subject, extractor) | {
+                "outcome": "running",
+                "input": {"upto": upto},
+            }
+            claim = rate.claim(connection, subject, limit, values)
+            if claim.run_id is not None:
+                return claim.run_id
+        now = claim.rate
+        detail = f"{now.used} of {now.limit} runs of this session were used in the last 24 hours."
+        if now.next_slot:
+            detail += f" The next one may start at {now.next_slot:%Y-%m-%d %H:%M} UTC."
         return self._logged(
             _empty(str(uuid.uuid4()), subject, extractor.name, "rate_limited", detail, upto)
         )

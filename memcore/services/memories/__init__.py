@@ -5,6 +5,7 @@ from __future__ import annotations
 from memcore.rules.injection import format_memories_for_prompt
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import Adding
+from memcore.services.memories.approving import Approving
 from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, Page
 from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
@@ -19,7 +20,9 @@ from memcore.services.runtime import Runtime
 __all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "Mode", "Page"]
 
 
-class MemoryService(Adding, Importing, Browsing, Explaining, Merging, Tagging, Undoing):
+class MemoryService(
+    Adding, Approving, Importing, Browsing, Explaining, Merging, Tagging, Undoing
+):
     """Everything that is done to memories. Safe to share between threads."""
 
     def __init__(

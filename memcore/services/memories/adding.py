@@ -14,7 +14,8 @@ from typing import Any
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import queries
+from memcore.database import queries, records
+from memcore.database.rate import Rate, rate_of
 from memcore.database.tables import (
     DecisionRow,
     EmbeddingRow,
@@ -161,13 +162,12 @@ class Adding:
         facts, _ = self.validate_memory(Draft(content, scope=scope), subject=subject)
         return facts.neighbours
 
-    def check_rate_limit(self, *, subject: Subject) -> tuple[int, int, datetime | None]:
+    def check_rate_limit(self, *, subject: Subject) -> Rate:
         """Extraction runs of the session in the last 24 h, how many are left, and when the next
-        slot opens (None while one is free)."""
+        slot opens."""
         _, settings = self._open(subject)
         with self._runtime.engine.connect() as connection:
-            used, next_slot = queries.rate_of(connection, subject, settings.gate.max_extractions)
-        return used, max(0, settings.gate.max_extractions - used), next_slot
+            return rate_of(connection, subject, settings.gate.max_extractions)
 
     # ---- parts
 
@@ -219,9 +219,7 @@ class Adding:
         approved: bool = False,
     ) -> Facts:
         draft = screen.draft
-        used, next_slot = queries.rate_of(
-            connection, subject, settings.gate.max_extractions, run_id
-        )
+        rate = rate_of(connection, subject, settings.gate.max_extractions, without=run_id)
         neighbours = neighbours_of(
             connection, library, draft, subject, actor, place, vector,
             share=settings.share_between_agents,
@@ -236,10 +234,10 @@ class Adding:
                 if vector is not None or exact
                 else None
             ),
-            extractions_in_window=used,
+            extractions_in_window=rate.used,
             rate_exempt=approved or draft.source != "extraction",
             sensitive=screen.secrets if approved else screen.found,
-            next_slot=next_slot,
+            next_slot=rate.next_slot,
         )
 
     def _write(
@@ -271,7 +269,7 @@ class Adding:
                 run_id=run_id,
                 source=draft.source,
                 draft=plain(draft),
-                facts=plain(facts),
+                facts=records.of_facts(facts),
                 settings=asdict(settings.gate),
                 checks=[asdict(check) for check in verdict.checks],
                 accepted=verdict.accepted,

@@ -4,13 +4,13 @@ read, and the lock under which both stay true.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
 
 from memcore.database import queries
+from memcore.database.rate import advisory_lock
 from memcore.database.tables import EmbeddingRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.models import (
@@ -31,9 +31,7 @@ NEIGHBOURS = 8
 
 def lock_scope(connection: Connection, library_id: str, scope: Scope, scope_id: str) -> None:
     """Let one writer at a time into a scope until the transaction ends; other scopes go on."""
-    digest = hashlib.blake2b(f"{library_id}/{scope}/{scope_id}".encode(), digest_size=8).digest()
-    key = int.from_bytes(digest, "big", signed=True)
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+    advisory_lock(connection, library_id, scope, scope_id)
 
 
 def neighbours_of(

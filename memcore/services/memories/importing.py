@@ -15,7 +15,8 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from memcore.database import bulk, queries
+from memcore.database import bulk, records
+from memcore.database.rate import rate_of
 from memcore.database.tables import DecisionRow, EmbeddingRow, HistoryRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import InvalidInput, MemcoreError
@@ -118,7 +119,7 @@ class Importing:
             places = sorted({(r.draft.scope, r.place) for r in ready})
             for scope, place in places:
                 lock_scope(connection, library.id, scope, place)
-            used, next_slot = queries.rate_of(connection, subject, settings.gate.max_extractions)
+            rate = rate_of(connection, subject, settings.gate.max_extractions)
             batch = _Batch(library, settings, subject, actor)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
@@ -130,10 +131,10 @@ class Importing:
                         text=item.draft.content,
                         confidence=item.draft.confidence,
                         neighbours=duplicates.annotate(item.draft.content, neighbours),
-                        extractions_in_window=used,
+                        extractions_in_window=rate.used,
                         rate_exempt=item.draft.source != "extraction",
                         sensitive=item.found,
-                        next_slot=next_slot,
+                        next_slot=rate.next_slot,
                     )
                     verdict = gate.judge(item.draft, facts, settings.gate)
                     memory = batch.take(item, facts, verdict, vectors[mine[at]])
@@ -280,7 +281,7 @@ class _Batch:
                 "conversation_id": subject.session_id,
                 "source": item.draft.source,
                 "draft": plain(item.draft),
-                "facts": plain(facts),
+                "facts": records.of_facts(facts),
                 "settings": self._recorded,
                 "checks": [plain(check) for check in verdict.checks],
                 "accepted": verdict.accepted,
