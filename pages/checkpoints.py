@@ -1,6 +1,7 @@
 """Checkpoints: threads of LangGraph agents, step by step."""
 
 import json
+from datetime import timedelta
 from importlib.util import find_spec
 
 import streamlit as st
@@ -21,7 +22,10 @@ SIZE = 25
 ORDERS = {"activity": "Newest activity", "oldest": "Oldest activity", "size": "Largest",
           "checkpoints": "Most checkpoints"}  # fmt: skip
 MATCHES = {"contains": "contains", "prefix": "begins with", "exact": "is exactly"}
-KEYS = ["checkpoints_search", "checkpoints_metadata", "checkpoints_status"]
+ACTIVE = {"Any time": None, "Last hour": -1, "Last day": -24, "Last week": -168,
+          "Not for a day": 24, "Not for a week": 168}  # fmt: skip
+"""Hours: negative ones bound the last activity from below, others from above."""
+KEYS = ["checkpoints_search", "checkpoints_metadata", "checkpoints_status", "checkpoints_active"]
 actor, zone, state = session.actor(), session.zone(), st.session_state
 
 with messages.trouble("Opening the checkpoint database"):
@@ -105,19 +109,25 @@ bound = {"bind": "query-params", "on_change": to_first_page}
 with st.container(horizontal=True, vertical_alignment="bottom"):
     match = st.selectbox("Thread id", list(MATCHES), format_func=MATCHES.get, width=130,
                          key="checkpoints_match", **bound)  # fmt: skip
-    search = st.text_input("Searched id", key="checkpoints_search", type="search", width=230,
+    search = st.text_input("Searched id", key="checkpoints_search", type="search", width=170,
                            placeholder="All or part of it", label_visibility="collapsed",
                            **bound)  # fmt: skip
-    metadata = st.text_input("Metadata", key="checkpoints_metadata", width=200,
+    metadata = st.text_input("Metadata", key="checkpoints_metadata", width=160,
                              placeholder="user_id=ann", **bound)  # fmt: skip
+    active = st.selectbox("Active", list(ACTIVE), key="checkpoints_active", width=130,
+                          **bound)  # fmt: skip
     status = st.pills("Status", [ThreadStatus.WAITING, ThreadStatus.FAILED], format_func=str,
                       key="checkpoints_status", **bound)  # fmt: skip
 
 with messages.trouble("Reading the threads"):
     order = state.get("checkpoints_sort", "activity")
     number = state.get("checkpoints_page", 1)
-    page = thread_reads.threads(actor, search.strip(), match, parsed(metadata), status, order, SIZE,
-                         (number - 1) * SIZE)  # fmt: skip
+    bounds = (None, None)
+    if hours := ACTIVE[active]:
+        edge = session.now().replace(second=0, microsecond=0) - timedelta(hours=abs(hours))
+        bounds = (edge, None) if hours < 0 else (None, edge)
+    page = thread_reads.threads(actor, search.strip(), match, parsed(metadata), status, *bounds,
+                                order, SIZE, (number - 1) * SIZE)  # fmt: skip
 if not page.total:
     if any(state.get(k) for k in KEYS):
         messages.nothing_here("thread", clear=KEYS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from memcore.cli.output import command, document, opened, table
@@ -39,6 +40,8 @@ def register(commands: Any) -> None:
         "--metadata", action="append", default=[], metavar="KEY=VALUE",
         help="may be given several times; a value is read as JSON where it is JSON",
     )  # fmt: skip
+    listing.add_argument("--active-days", type=float, help="only threads active since")
+    listing.add_argument("--idle-days", type=float, help="only threads not active since")
     listing.add_argument(
         "--order", default="activity", choices=["activity", "oldest", "size", "checkpoints"]
     )
@@ -87,6 +90,8 @@ def _list(arguments: argparse.Namespace) -> int:
             match=match,
             metadata=_metadata(arguments.metadata),
             status=arguments.status,
+            since=_days_ago(arguments.active_days),
+            until=_days_ago(arguments.idle_days),
             order=arguments.order,
             limit=arguments.limit,
             offset=arguments.offset,
@@ -107,6 +112,14 @@ def _list(arguments: argparse.Namespace) -> int:
         print(f"compared as {page.match}; {there}")
     print(f"{len(page.threads)} of {page.total} in {page.source.where}")
     return 0
+
+
+def _days_ago(days: float | None) -> datetime | None:
+    if days is None:
+        return None
+    if not 0 <= days <= 36_500:
+        raise InvalidInput(f"The days are {days}, but take a number from 0 to 36500.")
+    return datetime.now(UTC) - timedelta(days=days)
 
 
 def _metadata(pairs: list[str]) -> dict[str, Any]:

@@ -35,13 +35,16 @@ def threads(
     match: str,
     metadata: dict[str, Any],
     status: str | None,
+    since: datetime | None,
+    until: datetime | None,
     order: str,
     limit: int,
     offset: int,
 ) -> ThreadPage:
     """One page of LangGraph threads."""
     return session.service().checkpoints.threads(
-        search, actor=actor, match=match, metadata=metadata, status=status, order=order,
+        search, actor=actor, match=match, metadata=metadata, status=status, since=since,
+        until=until, order=order,
         limit=limit, offset=offset,
     )  # fmt: skip
 

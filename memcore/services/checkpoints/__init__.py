@@ -81,19 +81,24 @@ class CheckpointService:
         match: str = "contains",
         metadata: Mapping[str, Any] | None = None,
         status: ThreadStatus | str | None = None,
+        since: datetime | None = None,
+        until: datetime | None = None,
         order: str = "activity",
         limit: int = 50,
         offset: int = 0,
     ) -> ThreadPage:
         """One page of threads, without reading any blob. `search` is part of the thread id, its
         beginning or all of it, as `match` says (contains, prefix, exact). `order`: activity,
-        oldest, size, checkpoints. `status`: waiting or failed."""
+        oldest, size, checkpoints. `status`: waiting or failed. `since`, `until` (aware): bounds of
+        the last activity."""
         return index.threads(
             self._store(actor),
             search=search,
             match=match,
             metadata=metadata,
             status=ThreadStatus(status) if status else None,
+            since=since,
+            until=until,
             order=order,
             limit=limit,
             offset=offset,

@@ -51,13 +51,16 @@ def threads(
     match: str = "contains",
     metadata: Mapping[str, Any] | None = None,
     status: ThreadStatus | None = None,
+    since: datetime | None = None,
+    until: datetime | None = None,
     order: str = "activity",
     limit: int = 50,
     offset: int = 0,
 ) -> ThreadPage:
     """One page of threads, newest activity first. `search` is compared with the thread id exactly,
     as prefix, or anywhere in it (characters like % and _ mean themselves); `metadata` must be
-    contained in that of one of its checkpoints; `status` is waiting or failed."""
+    contained in that of one of its checkpoints; `status` is waiting or failed; `since` and `until`
+    bound the last activity."""
     if match not in MATCHES:
         raise InvalidInput(f"match is {match!r}, but takes one of {', '.join(MATCHES)}.")
     if order not in ORDERS:
@@ -66,11 +69,14 @@ def threads(
         raise InvalidInput(f"limit is {limit}, offset {offset}; a page has 1 to {LARGEST_PAGE}.")
     if status not in (None, ThreadStatus.WAITING, ThreadStatus.FAILED):
         raise InvalidInput(f"Threads can be filtered by waiting or failed, not by {status}.")
+    if any(at is not None and at.tzinfo is None for at in (since, until)):
+        raise InvalidInput("since and until need a time zone.")
     source = store.source()
     if not source.ready:
         return ThreadPage((), 0, match, False, source)
     with store.reading() as connection:
         where, values = _filters(connection, search, match, metadata, status)
+        active = _active(since, until)
         sizes = sql.SQL("")
         octets = sql.SQL("0 AS octets")
         if order == "size":
@@ -80,13 +86,14 @@ def threads(
             "WITH found AS (SELECT thread_id, max(checkpoint_id) AS newest,"
             " min(checkpoint_id) AS oldest, count(*) AS checkpoints,"
             " max(checkpoint_id) FILTER (WHERE checkpoint_ns = '') AS head"
-            " FROM checkpoints{where} GROUP BY thread_id)"
+            " FROM checkpoints{where} GROUP BY thread_id{active})"
             " SELECT thread_id, newest, oldest, checkpoints, head, {octets},"
             " count(*) OVER () AS total FROM found{sizes}"
             " GROUP BY thread_id, newest, oldest, checkpoints, head"
             " ORDER BY {order} LIMIT {limit} OFFSET {offset}"
         ).format(
             where=where,
+            active=active,
             octets=octets,
             sizes=sizes,
             order=sql.SQL(_ORDER_SQL[order]),
@@ -97,8 +104,9 @@ def threads(
         total = rows[0]["total"] if rows else 0
         if not rows and offset:
             counted = sql.SQL(
-                "SELECT count(DISTINCT thread_id) AS n FROM checkpoints{where}"
-            ).format(where=where)
+                "SELECT count(*) AS n FROM (SELECT 1 FROM checkpoints{where} GROUP BY thread_id"
+                "{active}) AS found"
+            ).format(where=where, active=active)
             total = (connection.execute(counted, values).fetchone() or {"n": 0})["n"]
         exact = bool(
             search
@@ -114,6 +122,16 @@ _SIZES = (
     " GROUP BY thread_id UNION ALL SELECT thread_id, sum(octet_length(blob)) FROM"
     " checkpoint_writes GROUP BY thread_id) AS sized USING (thread_id)"
 )
+
+
+def _active(since: datetime | None, until: datetime | None) -> sql.Composable:
+    """The bounds of the last activity, as bounds of the newest id."""
+    parts = [
+        sql.SQL("max(checkpoint_id) {} {}").format(sql.SQL(sign), id_before(at))
+        for sign, at in ((">=", since), ("<", until))
+        if at is not None
+    ]
+    return sql.SQL(" HAVING ") + sql.SQL(" AND ").join(parts) if parts else sql.SQL("")
 
 
 def _filters(
@@ -320,7 +338,7 @@ def moment(ts: str | None, checkpoint_id: str | None) -> datetime | None:
 def id_before(at: datetime) -> str:
     """The smallest checkpoint id of that moment: ids below it are older. The inverse of
     `moment`, so that age can be compared in an index."""
-    ticks = int((at - _GREGORIAN) / timedelta(microseconds=1)) * 10
+    ticks = (at - _GREGORIAN) // timedelta(microseconds=1) * 10
     return str(uuid.UUID(int=(ticks >> 12) << 80 | 0x6000 << 64 | (ticks & 0x0FFF) << 64))
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime
 from typing import Any
 
 from psycopg import sql
 
 from memcore.errors import NotFound
 from memcore.services.checkpoints import chat
+from memcore.services.checkpoints.ages import first_seen
 from memcore.services.checkpoints.decode import (
     MAX_BYTES,
     Decoded,
@@ -99,7 +99,8 @@ class _Reading:
             self.body.get("channel_versions") or {}, self.body.get("versions_seen") or {}, holding
         )
         newest, passed = self._place()
-        talk = self._dated(_conversation(channels))
+        spoken = _conversation(channels)
+        talk = self._dated(chat.messages(spoken.value), spoken.name) if spoken else ()
         calls = chat.unanswered(talk)
         pending = [w for w, _ in writes]
         interrupts = self._interrupts(pending, {t.id for t in tasks if t.finished}, talk)
@@ -266,28 +267,17 @@ class _Reading:
 
     # ---- ages ------------------------------------------------------------------------------------
 
-    def _dated(self, talk: tuple[ChatMessage, ...]) -> tuple[ChatMessage, ...]:
-        """Unanswered tool calls with the time of the first checkpoint that knows them: their ids
-        are looked for in the stored bytes, nothing is decoded."""
+    def _dated(self, talk: tuple[ChatMessage, ...], channel: str) -> tuple[ChatMessage, ...]:
+        """The chat, its unanswered tool calls with the time they came into the state."""
         ids = [c.id for c in chat.unanswered(talk) if c.id]
         if not ids:
             return talk
-        rows = self.connection.execute(
-            "SELECT wanted.id, min(c.checkpoint_id) AS first FROM unnest(%s::text[]) AS wanted(id)"
-            " JOIN checkpoint_blobs b ON b.thread_id = %s AND b.checkpoint_ns = %s"
-            " AND position(convert_to(wanted.id, 'UTF8') IN b.blob) > 0"
-            " JOIN checkpoints c ON c.thread_id = b.thread_id"
-            " AND c.checkpoint_ns = b.checkpoint_ns AND c.checkpoint_id <= %s"
-            " AND c.checkpoint -> 'channel_versions' ->> b.channel = b.version GROUP BY wanted.id",
-            (ids, self.thread_id, self.ns, self.id),
-        )
-        first = {r["id"]: moment(None, r["first"]) for r in rows}
+        first = first_seen(self.connection, self.thread_id, self.ns, self.id, channel, ids)
 
         def dated(call: ToolCall) -> ToolCall:
             if call.status not in ("pending", "dangling"):
                 return call
-            since: datetime | None = first.get(call.id) or self.created_at
-            return replace(call, since=since)
+            return replace(call, since=first.get(call.id) or self.created_at)
 
         return tuple(
             replace(m, tool_calls=tuple(dated(c) for c in m.tool_calls)) if m.tool_calls else m
@@ -302,15 +292,12 @@ def _decoded(kind: str | None, blob: Any, octets: int | None) -> Decoded:
     return decode(kind, blob)
 
 
-def _conversation(channels: tuple[Channel, ...]) -> tuple[ChatMessage, ...]:
+def _conversation(channels: tuple[Channel, ...]) -> Channel | None:
     """The `messages` channel; without one, the first channel that holds messages."""
     named = next((c for c in channels if c.name == "messages"), None)
     if named is not None:
-        return chat.messages(named.value)
-    for channel in channels:
-        if not channel.internal and chat.looks_like_messages(channel.value):
-            return chat.messages(channel.value)
-    return ()
+        return named
+    return next((c for c in channels if not c.internal and chat.looks_like_messages(c.value)), None)
 
 
 def _sends(value: Any) -> dict[int, str]:

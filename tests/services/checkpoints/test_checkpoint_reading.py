@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from memcore.core import Core, open_core
 from memcore.errors import ConfigError, InvalidInput, NotFound, PermissionDenied
 from memcore.models import Actor, Library, Subject
-from memcore.services.checkpoints import ThreadStatus
+from memcore.services.checkpoints import Policy, ThreadStatus
 from memcore.services.checkpoints.timeline import namespace_label
 
 Talk = Callable[..., None]
@@ -486,3 +488,63 @@ def test_a_message_leads_to_the_memories_extracted_from_it(watched: Core, operat
     found = watched.checkpoints.memories_of("t", ["h1", "h2"], actor=operator_)
     assert [m.content for m in found["h1"]] == ["Ann prefers window seats"]
     assert "h2" not in found
+
+
+def test_threads_are_bounded_by_their_last_activity(
+    watched: Core, talker: Talk, aged: Callable[[str, float], None], operator_: Actor
+) -> None:
+    for thread, days in (("new", 0.0), ("week", 6.0), ("old", 40.0)):
+        talker(thread)
+        aged(thread, days)
+    now = datetime.now(UTC)
+
+    def found(**bounds: datetime) -> list[str]:
+        page = watched.checkpoints.threads(actor=operator_, **bounds)
+        assert page.total == len(page.threads)
+        return [t.thread_id for t in page.threads]
+
+    assert found(since=now - timedelta(days=7)) == ["new", "week"]
+    assert found(until=now - timedelta(days=7)) == ["old"]
+    assert found(since=now - timedelta(days=7), until=now - timedelta(days=1)) == ["week"]
+    with pytest.raises(InvalidInput, match="time zone"):
+        found(since=now.replace(tzinfo=None))
+
+
+def test_listing_and_the_timeline_read_no_blob(
+    watched: Core, talker: Talk, raw: psycopg.Connection[Any], operator_: Actor
+) -> None:
+    """However large the states are: the server's own counters see no access to where large values
+    are kept."""
+    for n in range(3):
+        talker(f"t{n}", 2, size=200_000)
+    raw.execute("UPDATE checkpoint_blobs SET blob = blob || decode(md5(random()::text), 'hex')")
+
+    def touched() -> int:
+        raw.execute("SELECT pg_stat_force_next_flush()")
+        row = raw.execute(
+            "SELECT coalesce(toast_blks_read, 0) + coalesce(toast_blks_hit, 0)"
+            " FROM pg_statio_user_tables WHERE relname = 'checkpoint_blobs'"
+        ).fetchone()
+        assert row is not None
+        return int(row[0])
+
+    store = watched.checkpoints._open()
+    for look, reads in (
+        (lambda: watched.checkpoints.threads(actor=operator_), False),
+        (lambda: watched.checkpoints.threads(actor=operator_, order="size"), False),
+        (lambda: watched.checkpoints.threads(actor=operator_, status="waiting"), False),
+        (lambda: watched.checkpoints.timeline("t1", actor=operator_), False),
+        (lambda: watched.checkpoints.usage(actor=operator_), False),
+        (lambda: watched.checkpoints.usage("t1", actor=operator_), False),
+        (lambda: watched.checkpoints.plan_prune(Policy(keep_last=1), actor=operator_), False),
+        (lambda: watched.checkpoints.checkpoint("t1", actor=operator_), True),
+    ):
+        store.close()  # a server process reports what it read when it ends
+        time.sleep(0.1)
+        before = touched()
+        look()
+        store.close()
+        deadline = time.monotonic() + (5 if reads else 0.3)
+        while touched() == before and time.monotonic() < deadline:
+            time.sleep(0.05)
+        assert (touched() > before) is reads
