@@ -157,7 +157,7 @@ def test_a_dry_run_stores_nothing_and_moves_nothing_on(
     run = run_of(core.conversations.extract("s1", actor=ME, extractor=extractor, dry_run=True))
     assert (run.dry_run, [j.status for j in run.items]) == (True, ["proposed"])
     assert active(core, library) == []
-    assert core.memories.check_rate_limit(subject=who)[0] == 0
+    assert core.memories.check_rate_limit(subject=who).used == 0
     assert core.conversations.due("s1", actor=ME).turns == 1
 
 
@@ -217,7 +217,7 @@ def test_only_runs_that_stored_something_use_up_the_rate(
         say(core, who, turn)
         extractor = Scripted([item(content)] if content else [])
         run = run_of(core.conversations.extract("s1", actor=ME, extractor=extractor))
-        outcomes.append((run.outcome, core.memories.check_rate_limit(subject=who)[0]))
+        outcomes.append((run.outcome, core.memories.check_rate_limit(subject=who).used))
     assert outcomes == [("ok", 1), ("nothing", 1), ("ok", 2), ("rate_limited", 2)]
     assert "2 of 2" in core.conversations.runs(actor=ME)[0].detail
     assert active(core, library) == ["用户养了一只鹤", "用户在港口开吊车"]

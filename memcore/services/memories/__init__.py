@@ -10,6 +10,7 @@ from memcore.services.memories.browsing import SORTS, Browsing, Facets, Filter, 
 from memcore.services.memories.explaining import Explaining
 from memcore.services.memories.images import Changed
 from memcore.services.memories.importing import Importing, Judged
+from memcore.services.memories.judging import Judging
 from memcore.services.memories.merging import Merging
 from memcore.services.memories.recalling import Mode
 from memcore.services.memories.tagging import Tagging
@@ -21,7 +22,7 @@ __all__ = ["SORTS", "Changed", "Facets", "Filter", "Judged", "MemoryService", "M
 
 
 class MemoryService(
-    Adding, Approving, Importing, Browsing, Explaining, Merging, Tagging, Undoing
+    Adding, Judging, Approving, Importing, Browsing, Explaining, Merging, Tagging, Undoing
 ):
     """Everything that is done to memories. Safe to share between threads."""
 

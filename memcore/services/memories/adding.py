@@ -7,6 +7,7 @@ rejects leaves a decision and nothing else; a secret is masked before it reaches
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,7 +16,7 @@ from sqlalchemy import Connection, func, insert, update
 from sqlalchemy.exc import IntegrityError
 
 from memcore.database import queries, records
-from memcore.database.rate import Rate, rate_of
+from memcore.database.rate import rate_of
 from memcore.database.tables import (
     DecisionRow,
     EmbeddingRow,
@@ -39,7 +40,6 @@ from memcore.models import (
     Library,
     Memory,
     MemoryType,
-    Neighbour,
     Scope,
     Status,
     Subject,
@@ -104,7 +104,7 @@ class Adding:
         screen = screened(draft)
         draft = screen.draft
         place = scope_id_of(draft, subject)
-        vector = self._embedded(library, draft.content[: settings.gate.max_length])
+        (vector,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
         for attempt in (1, 2, 3):
             try:
                 with self._runtime.engine.begin() as connection:
@@ -136,39 +136,6 @@ class Adding:
                 vector = self._embedded(library, draft.content[: settings.gate.max_length])
         raise AssertionError("unreachable")
 
-    def validate_memory(
-        self, draft: Draft, *, subject: Subject, actor: Actor | None = None
-    ) -> tuple[Facts, Verdict]:
-        """What the gate would say, with the facts it would say it on. Stores nothing."""
-        library, settings = self._open(subject)
-        actor = actor or Actor(subject.user_id)
-        screen = screened(draft)
-        draft = screen.draft
-        place = scope_id_of(draft, subject)
-        vector = self._embedded(library, draft.content[: settings.gate.max_length])
-        with self._runtime.engine.connect() as connection:
-            facts = self._facts(
-                connection, library, settings, screen, subject, actor, place, vector
-            )
-        return facts, gate.judge(draft, facts, settings.gate)
-
-    propose = validate_memory
-
-    def check_duplicate(
-        self, content: str, *, subject: Subject, scope: Scope = Scope.USER
-    ) -> tuple[Neighbour, ...] | None:
-        """Living memories of that scope nearest to `content`, nearest first; None where similarity
-        cannot be had now."""
-        facts, _ = self.validate_memory(Draft(content, scope=scope), subject=subject)
-        return facts.neighbours
-
-    def check_rate_limit(self, *, subject: Subject) -> Rate:
-        """Extraction runs of the session in the last 24 h, how many are left, and when the next
-        slot opens."""
-        _, settings = self._open(subject)
-        with self._runtime.engine.connect() as connection:
-            return rate_of(connection, subject, settings.gate.max_extractions)
-
     # ---- parts
 
     def _open(self, subject: Subject) -> tuple[Library, LibrarySettings]:
@@ -181,15 +148,14 @@ class Adding:
             )
         return library, settings
 
-    def _embedded(self, library: Library, content: str) -> Vectors | None:
-        """The vector, or None where it cannot be had: then 'no duplicate' is not known."""
-        if not content:
-            return None
+    def _embedded(self, library: Library, texts: Sequence[str]) -> list[Vectors | None]:
+        """A vector per text, or None where it cannot be had: then 'no duplicate' is not known."""
+        full = [t for t in texts if t]
         try:
-            vector: Vectors = self._runtime.embedder_for(library).embed_documents([content])[0]
+            made = iter(self._runtime.embedder_for(library).embed_documents(full)) if full else None
         except (EndpointError, InvalidVector):
-            return None
-        return vector
+            made = None
+        return [next(made) if made is not None and t else None for t in texts]
 
     def _may_create(
         self, connection: Connection, actor: Actor, draft: Draft, subject: Subject
@@ -217,6 +183,7 @@ class Adding:
         vector: Vectors | None,
         run_id: str | None = None,
         approved: bool = False,
+        alone: bool = False,
     ) -> Facts:
         draft = screen.draft
         rate = rate_of(connection, subject, settings.gate.max_extractions, without=run_id)
@@ -231,7 +198,7 @@ class Adding:
             # An exact match is known without a vector; its absence is not.
             neighbours=(
                 duplicates.annotate(draft.content, neighbours)
-                if vector is not None or exact
+                if vector is not None or exact or alone
                 else None
             ),
             extractions_in_window=rate.used,
