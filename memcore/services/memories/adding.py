@@ -133,7 +133,7 @@ class Adding:
                     raise
                 self._libraries.forget()
                 library, settings = self._open(subject)
-                vector = self._embedded(library, draft.content[: settings.gate.max_length])
+                (vector,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
         raise AssertionError("unreachable")
 
     # ---- parts

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import numpy as np
 from sqlalchemy import Connection, and_, func, insert, select, update
 
-from memcore.database import bulk, records
+from memcore.database import bulk, queries, records
 from memcore.database.rate import rate_of
 from memcore.database.tables import DecisionRow, EmbeddingRow, HistoryRow, MemoryRow
 from memcore.embeddings import Vectors
