@@ -19,7 +19,6 @@ from memcore.database import queries, records
 from memcore.database.rate import rate_of
 from memcore.database.tables import (
     DecisionRow,
-    EmbeddingRow,
     HistoryRow,
     MemoryRow,
 )
@@ -345,16 +344,7 @@ def expiry_of(draft: Draft, settings: LibrarySettings) -> datetime | None:
 def put_vector(connection: Connection, library: Library, memory: Memory, vector: Vectors) -> Memory:
     """Store `vector` for `memory` in its library's collection, in the caller's transaction. Raises
     EmbedderChanged where the library was given another embedder since it was read."""
-    queries.hold_collection(connection, library.id, library.collection_id)
-    connection.execute(
-        insert(EmbeddingRow).values(
-            collection_id=library.collection_id,
-            memory_id=memory.id,
-            content_hash=memory.content_hash,
-            embedding=vector,
-        )
-    )
-    connection.execute(
-        update(MemoryRow).where(MemoryRow.id == memory.id).values(vector_id=memory.id)
+    queries.store_vector(
+        connection, library.id, library.collection_id, memory.id, memory.content_hash, vector
     )
     return replace(memory, vector_id=memory.id)
