@@ -166,13 +166,12 @@ class Drawing:
 
 
 def _pair_floor(runtime: Runtime, library: Library, trial: str | None) -> float:
-    """Cosine from which pairs are kept: twice as far apart as the embedder's duplicates are."""
-    calibration = calibrated_for(trial) if trial else {}
-    threshold = float(
-        calibration.get("duplicate_threshold")
-        or runtime.settings_of(library).settings.gate.duplicate_threshold
-    )
-    return max(0.0, 1 - 2 * (1 - threshold))
+    """Cosine from which pairs are kept: twice as far apart as duplicates are, by the embedder's
+    calibration or by the library's own threshold where that is lower."""
+    known = calibrated_for(trial or library.embedder).get("duplicate_threshold")
+    own = runtime.settings_of(library).settings.gate.duplicate_threshold
+    threshold = min(float(known), own) if known is not None and trial is None else known or own
+    return max(0.0, 1 - 2 * (1 - float(threshold)))
 
 
 def _first(
