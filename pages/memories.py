@@ -16,7 +16,7 @@ SORTS = {
 SIZE = 25
 KEYS = ["memories_text", "memories_status", "memories_scope", "memories_type", "memories_tags",
         "memories_created", "memories_user", "memories_agent", "memories_project",
-        "memories_session", "memories_state"]  # fmt: skip
+        "memories_session", "memories_state", "memories_ids"]  # fmt: skip
 
 library = messages.need_library()
 actor, zone, state = session.actor(), session.zone(), st.session_state
@@ -81,8 +81,15 @@ filter = Filter(
     since=days[0] if days else None,
     until=days[-1] + timedelta(days=1) if days else None,
     expired="expired" in flags, never_recalled="never recalled" in flags,
+    ids=tuple(state.get("memories_ids", ())),
 )  # fmt: skip
 filtered = any(state.get(key) for key in KEYS)
+if filter.ids:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        said = present.count(len(filter.ids), "memory")
+        st.markdown(f":blue-badge[:material/scatter_plot: {said} selected on the map]")
+        st.button("Show all", key="memories_from_map", type="tertiary", icon=":material/close:",
+                  on_click=lambda: state.pop("memories_ids", None))  # fmt: skip
 
 bar = st.container(horizontal=True, vertical_alignment="center")
 found = bar.container(width="stretch")

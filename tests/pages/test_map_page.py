@@ -206,3 +206,14 @@ def test_hover_thins_out_as_points_grow_and_the_mass_carries_none(
     assert len(maps._hover(view, np.arange(18), UTC)) == 18
     assert all("<br>" not in line for line in grown(400))
     assert grown(1200) == []
+
+
+def test_a_selection_opens_in_memories_and_can_be_left_again(
+    core: Core, drawn: Library, open_page: Open
+) -> None:
+    tea = ids_of(core, drawn, "tea")
+    at = open_page(core, "memories", state={"memories_ids": tea})
+    assert "7 memories selected on the map" in words(at)
+    assert len(at.dataframe[0].value) == 7
+    at.button(key="memories_from_map").click().run()
+    assert len(at.dataframe[0].value) == 18
