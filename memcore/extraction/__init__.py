@@ -63,7 +63,8 @@ class Flag:
 
     kind: str
     """instruction_like, ungrounded, assistant_said, translated, subject_changed, negation_changed,
-    copied, deliberation, markup, repetition, confidence_unreadable, quotes_guessed, deletion."""
+    copied, deliberation, markup, garbled, repetition, confidence_unreadable, quotes_guessed,
+    deletion."""
     detail: str
 
 

@@ -169,7 +169,14 @@ def read_content(value: Any) -> tuple[str, str]:
     if not text or not any(c.isalnum() for c in text):
         return "", "no_content"
     bare = text.casefold().strip("<>[](){}【】「」\"'`.。…:：# ")
-    if bare in _PLACEHOLDERS or (text[0] in "<[【{" and text[-1] in ">]】}" and len(text) < 40):
+    numbered = re.fullmatch(
+        r"(?:memory|item|fact|statement|sentence|记忆|条目|事实|内容)\s*\d+", bare
+    )
+    if (
+        bare in _PLACEHOLDERS
+        or numbered
+        or (text[0] in "<[【{" and text[-1] in ">]】}" and len(text) < 40)
+    ):
         return "", "placeholder"
     if (
         len(text) < 160
@@ -200,7 +207,7 @@ def as_type(value: Any) -> MemoryType | None:
         return None
     word = unicodedata.normalize("NFKC", value).strip().casefold()
     word = word.rpartition(".")[2] if re.fullmatch(r"[\w.]+", word) else word
-    word = re.sub(r"[\s_\-\"'“”《》「」()\[\]:：]", "", word)
+    word = re.sub(r"[\W_]", "", word)
     for form in (word, word.removesuffix("类型"), word.removesuffix("类"), word.removesuffix("型"),
                  word.removeprefix("用户"), word.removeprefix("user"), word.removesuffix("memory"),
                  word.removesuffix("s"), word.removesuffix("ies") + "y"):  # fmt: skip

@@ -50,6 +50,10 @@ _MARKUP = re.compile(
     r"|^\s*```|^\s*[{\[]\s*[\"'“]|[\"']\s*[}\]]\s*[,}\]]*\s*$|<\|\w+\|>",
     re.IGNORECASE,
 )
+# UTF-8 read as Latin-1 or cp1252: a lead byte's letter and what continuation bytes look like.
+_GARBLED = re.compile(
+    "\ufffd|(?:[\u00c2-\u00f4][\u0080-\u00bf\u2013-\u203a\u20ac\u2122\u0152\u0153\u0160\u0161\u0178\u017d\u017e\u0192\u02c6\u02dc]{1,3}){3}"
+)
 _LOOP = re.compile(r"(.{2,24}?)\1{4,}|(\S)\2{14,}", re.DOTALL)
 
 
@@ -208,6 +212,8 @@ def doubts(content: str, said: Sequence[str] = ()) -> Iterable[Flag]:
         yield Flag("deliberation", f"The model argues with itself: {shorten(found.group(), 40)!r}.")
     if _MARKUP.search(content):
         yield Flag("markup", "It holds pieces of JSON or markup.")
+    if _GARBLED.search(content):
+        yield Flag("garbled", "Its characters were decoded wrongly.")
     if found := _LOOP.search(content):
         yield Flag("repetition", f"It repeats {shorten(found.group(1) or found.group(2), 24)!r}.")
 

@@ -21,8 +21,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from memcore.errors import InvalidInput
 from memcore.extraction import Extraction, Known, Outcome, Skipped, fields
-from memcore.extraction.conversation import content_text, read_messages
+from memcore.extraction.conversation import content_text, read_messages, read_transcripts
 from memcore.extraction.items import read_items
 from memcore.extraction.lenient import Incomplete, Several, lenient_at, strict, strict_at
 from memcore.extraction.shape import Item, items_in, keys_seen
@@ -73,7 +74,7 @@ def read_reply(
     *,
     message: Mapping[str, Any] | None = None,
     finish_reason: str | None = None,
-    conversation: Sequence[Message | Mapping[str, Any]] = (),
+    conversation: str | Sequence[Message | Mapping[str, Any]] = (),
     known: Sequence[Known] = (),
     limit: int | None = None,
     max_tokens: int | None = None,
@@ -91,6 +92,7 @@ def read_reply(
     """
     if isinstance(reply, Mapping):
         message, reply = reply, None
+    messages = _spoken(conversation)
     message, finish_reason = _opened(message, finish_reason)
     raw, texts, calls = _parts(reply, message)
     reason = str(finish_reason or "").strip().casefold().rpartition(".")[2]
@@ -104,7 +106,6 @@ def read_reply(
     cut = cut or (any(p.cut for p in found) and not ended)
     if not found:
         outcome, detail = _failure(raw, texts, payloads, reason, message, max_tokens)
-        messages = read_messages(conversation)
         made = Extraction(
             outcome, detail, truncated=outcome is Outcome.TRUNCATED, raw=_raw(raw, calls)
         )
@@ -121,9 +122,18 @@ def read_reply(
         Outcome.OK, skipped=lost, truncated=cut, raw=_raw(raw, calls), read_by=first.read_by
     )
     items = [item for p in found for item in p.items or ()]
-    made = read_items(made, items, read_messages(conversation), known, limit, turns, new)
+    made = read_items(made, items, messages, known, limit, turns, new)
     repaired = bool(lost) or any(p.broken or p.cut or p.read_by == "repaired" for p in found)
     return _judged(made, repaired, reason in FILTERED, max_tokens)
+
+
+def _spoken(conversation: str | Sequence[Message | Mapping[str, Any]]) -> tuple[Message, ...]:
+    if not isinstance(conversation, str):
+        return read_messages(conversation)
+    try:
+        return tuple(m for t in read_transcripts(conversation) for m in t.messages)
+    except InvalidInput:
+        return read_messages([{"role": "user", "content": conversation}])
 
 
 def read_text(text: str) -> Payload:

@@ -65,7 +65,7 @@ def keys_seen(value: Any) -> str:
         keys = ", ".join(str(k)[:30] for k in list(value)[:8])
         return f"an object with the keys {keys}" if keys else "an empty object"
     if isinstance(value, list):
-        return f"a list of {len(value)} without objects or sentences"
+        return f"a list of {len(value)} without usable objects or sentences"
     if value is None:
         return "null"
     return f"a bare {'string' if isinstance(value, str) else type(value).__name__}"

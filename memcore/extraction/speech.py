@@ -33,13 +33,18 @@ _SUBJECT_ZH = re.compile(
 _NAMED_ZH = re.compile(
     r"^(?:[小老阿][\u4e00-\u9fff]|[\u4e00-\u9fff](?:总|工|哥|姐|老师|经理))(?=[会在是要喜负说想用住有每很])"
 )
+# A full name is told from a common word by a verb that only people do.
+_FULL_NAME_ZH = re.compile(
+    r"^[王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶余潘杜戴夏钟汪任姜范方石姚谭廖邹熊金陆郝孔白崔康毛邱秦江史顾侯邵孟龙段雷钱汤尹黎易常武乔贺赖龚文]"
+    r"[\u4e00-\u9fff]{1,2}(?=负责|不?喜欢|讨厌|说|住在|养了|擅长|爱吃|不吃|不喝|对[^，。]{1,8}过敏|会[弹唱写修开做拉])"
+)
 _SUBJECT_EN = re.compile(
     rf"^(?:but |and |so |also |because |well |actually )*(?:(?:my|our|the|a) )?(?:\w+ )?(?:{_KIN_EN})\b"
     r"(?! and i\b)(?:['’]s \w+)?|^(?:but |and |so |also )*(?:he|she|they)\b",
     re.IGNORECASE,
 )
 _NAMED_EN = re.compile(
-    r"^([A-Z][a-z]{2,})(?= (?:is|was|has|will|can|can['’]t|does|doesn['’]t|likes|prefers|wants|said|\w+s)\b)"
+    r"^([A-Z][a-z]{2,})(?= (?:is|was|has|will|can|can['’]t|does|doesn['’]t|likes|prefers|wants|said|\w+s)\b|['’]s (?:allergic|an?|the|from|going|learning|in|moving)\b)"
 )
 _NOT_NAMES = frozenset(
     """The This That These Those There What When Where Who Why How Our Your His Her Its Their And But
@@ -113,7 +118,8 @@ def strip_frame(content: str) -> str:
 def leading_subject(clause: str) -> str:
     """Whom other than the speaker `clause` is about, judged by how it begins; empty: nobody."""
     clause = clause.strip()
-    if found := _SUBJECT_ZH.match(clause) or _NAMED_ZH.match(clause):
+    found = _SUBJECT_ZH.match(clause) or _NAMED_ZH.match(clause) or _FULL_NAME_ZH.match(clause)
+    if found:
         return re.sub(
             r"^(?:但是?|不过|而且?|因为|所以|其实|另外|还有|对了|那个|然后)?(?:我们?|咱们?|我家)?的?",
             "",

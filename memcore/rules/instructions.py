@@ -23,9 +23,7 @@ LONGEST = 65_536
 
 _BEFORE = r"(?:以上|上面|上述|之前|先前|此前|前面|原有|一切|你的|系统)"
 _ORDERS = r"(?:指令|指示|命令|规则|提示词?|设定|约束|限制|要求|规定|prompt)"
-_SAID = (
-    r"(?:对话|聊天|会话|消息|记录|历史|上下文|内容|数据|资料|信息|密码|密钥|凭证|邮件|文件|隐私)"
-)
+_SAID = r"(?:对话|聊天|会话|消息|记录|历史|上下文|内容|数据|资料|信息|密码|密钥|凭证|邮件|文件|隐私|api ?key|token|令牌)"
 _AWAY = r"(?:外部|第三方|邮箱|邮件|网址|链接|服务器|地址|接口|url|https?:|webhook|[\w.]+@[\w.]+)"
 _TAKEN = (
     r"(?:conversations?|chats?|messages?|history|transcripts?|context|data|files?|passwords?"
@@ -42,7 +40,8 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"\b(?:previous|prior|above|earlier|preceding|existing|system|your|these|those|all)\b"
             r"[^.\n]{0,24}\b(?:instructions?|prompts?|directives?|guidelines|rules|commands|orders"
             r"|programming|restrictions)\b"
-            r"|\bnew (?:system )?instructions?:",
+            r"|\bnew (?:system )?instructions?:|\bsystem override\b|\badmin(?:istrator)? (?:override|mode|command)"
+            r"|管理员(?:指令|补丁|模式|命令)|不要(?:透露|泄露|提及)(?:本|这条|此|该)(?:指令|规则|提示)",
         ),
         (
             "role",
@@ -92,11 +91,13 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"|\b(?:always|every time|automatically|immediately|whenever)\b[^.\n]{0,40}"
             r"\b(?:run|execute|call|invoke|delete|wipe|transfer|pay)\b[^\n]{0,30}"
             r"(?:\brm -|\bcurl\b|\bwget\b|\bbash\b|\bpowershell\b|\ball (?:files|data|memories)\b|\bhttps?:)"
+            r"|(?:每次|以后|所有|每条)[^。\n]{0,8}(?:回复|回答|消息|邮件)[^。\n]{0,8}(?:附上|加上|插入|包含|放上)[^。\n]{0,16}(?:链接|网址|https?:|广告|图片)"
+            r"|\b(?:always|every|each)\b[^.\n]{0,24}\b(?:include|append|insert|add|embed)\b[^.\n]{0,24}\b(?:links?|images?|urls?|ads?)\b"
             r"|\bcurl\b[^\n]{0,80}\|\s*(?:ba)?sh\b|\brm -rf\s+[/~]",
         ),
         (
             "trust",
-            r"(?:视|当|看)[作为成]+(?:可信|权威|最可靠|唯一)[^。\n]{0,6}(?:来源|信源)|(?:总是|永远|一律|务必|必须)优先推荐"
+            r"(?:视|当|看)[作为成]+(?:可信|权威|最可靠|唯一)[^。\n]{0,6}(?:来源|信源)|(?:总是|永远|一律|务必|必须)(?:优先推荐|(?:只)?推荐[^。\n]{0,12}(?:产品|公司|品牌|链接|网站|服务))"
             r"|\b(?:treat|regard|remember|consider|trust)\b[^\n]{0,40}\bas (?:an? |the )?(?:most )?"
             r"(?:trusted|authoritative|reliable|preferred|only)\b[^.\n]{0,12}\b(?:source|authority|vendor|provider)"
             r"|\balways recommend\b[^.\n]{0,30}\b(?:first|over|instead of)\b",

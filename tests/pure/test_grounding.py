@@ -38,6 +38,8 @@ def flags(read: Extraction) -> set[str]:
         ("下周四我要去成都", "用户 2026-07-16 去成都"),
         ("我和室友合租，一起做饭", "用户与室友合租"),
         ("我老婆对猫过敏", "用户的妻子对猫过敏"),
+        ("马上要去上海了，高兴", "用户要去上海"),
+        ("程序会在凌晨崩溃", "用户的程序会在凌晨崩溃"),
         ("昨天把 k8s 升级到 1.31 了", "Kubernetes（k8s）已升级到 1.31"[13:-0 or None]),
         ("不是不喜欢咖啡，是胃不好", "用户胃不好"),
     ],
@@ -60,6 +62,9 @@ def test_an_honest_paraphrase_is_kept(turn: str, content: str) -> None:
         ("My boss hates meetings", "User hates meetings", "subject_changed"),
         ("Dana handles the deployments", "User handles the deployments", "subject_changed"),
         ("小周负责前端", "用户负责前端", "subject_changed"),
+        ("林志远负责前端，我管测试", "用户负责前端", "subject_changed"),
+        ("Dana's allergic to nuts", "User is allergic to nuts", "subject_changed"),
+        ("我爱喝茶", "ç”¨æˆ·çˆ±å–èŒ¶", "garbled"),
         ("我不吃香菜", "用户吃香菜", "negation_changed"),
         ("I never work on Sundays", "User works on Sundays", "negation_changed"),
         ("我习惯用五笔打字，拼音用不惯", "The user types with Wubi", "translated"),
@@ -161,3 +166,11 @@ def test_pictures_leave_no_trace() -> None:
     (proposal,) = asked_of([{"role": "user", "content": parts}], "用户的狗叫年糕").proposals
     assert proposal.evidence is not None
     assert "base64" not in proposal.evidence.quote
+
+
+@pytest.mark.parametrize("talk", ["用户：我的狗叫年糕\n助手：好名字", "我的狗叫年糕"])
+def test_a_conversation_may_be_plain_text(talk: str) -> None:
+    read = read_reply(
+        '[{"content":"用户的狗叫年糕"},{"content":"用户会开飞机"}]', conversation=talk
+    )
+    assert [p.draft.content for p in read.proposals] == ["用户的狗叫年糕"]

@@ -336,7 +336,7 @@ def test_a_confidence_that_cannot_be_read_waits_for_a_person(given: Any) -> None
     [
         ("HABIT", "habit"), (" Preference ", "preference"), ("task-progress", "task_progress"),
         ("taskProgress", "task_progress"), ("任务进度", "task_progress"), ("决定", "decision"),
-        ("偏好类", "preference"), ("用户偏好", "preference"), ("MemoryType.SKILL", "skill"),
+        ("偏好类", "preference"), ("⭐ 技能", "skill"), ("【习惯】", "habit"), ("用户偏好", "preference"), ("MemoryType.SKILL", "skill"),
         ("preferences", "preference"), ("fact | event", "fact"), (["event", "fact"], "event"),
         ("约束", "constraint"), ("资料", "reference"), (None, "fact"), ("no such", "fact"), (7, "fact"),
     ],
@@ -372,7 +372,7 @@ def test_tags_become_a_short_list(given: Any, read: tuple[str, ...]) -> None:
     ("content", "reason"),
     [
         (None, "no_content"), ("  ", "no_content"), ("…", "no_content"), (12, "content_is_no_text"),
-        ({"a": 1}, "no_content"), ("N/A", "placeholder"), ("<content>", "placeholder"),
+        ({"a": 1}, "no_content"), ("N/A", "placeholder"), ("<content>", "placeholder"), ("Memory 1", "placeholder"), ("记忆2", "placeholder"),
         ("抱歉，我没有找到可以记住的信息", "refusal_text"),
     ],
 )  # fmt: skip
