@@ -20,16 +20,27 @@ from memcore.models import (
     Agent,
     ConfiguredStore,
     Conversation,
+    Draft,
     Endpoint,
+    Facts,
     Library,
     Memory,
     Message,
     Scope,
     SearchResult,
     Subject,
+    Verdict,
 )
 from memcore.rules.aggregation import Profile
-from memcore.services.history import Change, Figures, Glance, Links, Origin
+from memcore.services.history import (
+    Change,
+    DecisionFilter,
+    DecisionPage,
+    Figures,
+    Glance,
+    Links,
+    Origin,
+)
 from memcore.services.libraries import Card, Contents, Health, Pair, Statistics
 from memcore.services.memories import Facets, Filter, Mode, Page
 from memcore.services.profiles import Kind
@@ -362,3 +373,18 @@ def chat_models(actor: Actor, library_id: str) -> dict[str, str]:
     if own and own not in found:
         found[own] = own
     return {own: found.pop(own), **found}
+
+
+# ---- gate ---------------------------------------------------------------------------------------
+
+
+@st.cache_data(ttl=LONG, max_entries=50, show_spinner=False)
+def judged(actor: Actor, subject: Subject, draft: Draft) -> tuple[Facts, Verdict]:
+    """What the gate says to a draft, with its facts, so that sliders judge again without I/O."""
+    return session.service().memories.validate_memory(draft, subject=subject, actor=actor)
+
+
+@st.cache_data(ttl=SHORT, max_entries=50, show_spinner=False)
+def decisions(actor: Actor, filter: DecisionFilter, limit: int, offset: int) -> DecisionPage:
+    """One page of the gate's log."""
+    return session.service().history.decisions(filter, actor=actor, limit=limit, offset=offset)
