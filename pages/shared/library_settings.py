@@ -46,6 +46,11 @@ SOURCE = {
 
 def draw(library: Library, resolved: Resolved, *, may_change: bool) -> None:
     """All fields, and the bar that saves them."""
+    # Changed elsewhere, or undone: the fields begin again from what is saved.
+    stamp, key = library.updated_at.isoformat(), f"libraries_stamp_{library.id}"
+    if st.session_state.get(key) != stamp:
+        discard(library)
+        st.session_state[key] = stamp
     bar = st.container()
     placed = {name for _, names in GROUPS.values() for name in names} | {"enabled"}
     forgotten = tuple(name for name in SPECS if name not in placed)
@@ -103,9 +108,12 @@ def _field(library: Library, resolved: Resolved, spec: SettingSpec, may_change: 
         low = convert(spec.low) if spec.low is not None else None
         high = convert(spec.high) if spec.high is not None else None
         shown = "off" if fallback is None else f"{fallback:g}"
+        # Set through its key: with a value of its own the field could not be emptied again.
+        if set_here is not None and key not in st.session_state:
+            st.session_state[key] = convert(set_here)
         chosen = st.number_input(
             f"{label} ({spec.unit})" if spec.unit else label, low, high,
-            None if set_here is None else convert(set_here), step=1 if whole else 0.05,
+            None, step=1 if whole else 0.05,
             format="%d" if whole else None, placeholder=f"Default: {shown}", **common,
         )  # fmt: skip
     span = "" if spec.low is None or not spec.high else f" {spec.low:g}–{spec.high:,g}."
