@@ -259,6 +259,8 @@ class Facts:
     sensitive: tuple[Finding, ...]
     next_slot: datetime | None = None
     """When the oldest run leaves the window; None while a slot is free."""
+    trouble: str = ""
+    """Why the similarity is not known, where it is not."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -184,7 +184,8 @@ def _duplicate(
     """The check, the outcome it asks for ("" for none) and the memory it is about."""
     limit = settings.duplicate_threshold
     if facts.neighbours is None:
-        note = "Could not be checked: the similarity query failed. It is held, not stored."
+        why = facts.trouble.rstrip(".") or "the similarity query failed"
+        note = f"Could not be checked: {why}. It is held, not stored."
         return Check("duplicate", False, None, limit, note), "unchecked", None
     for n in facts.neighbours:
         if n.exact:

@@ -103,14 +103,14 @@ class Adding:
         screen = screened(draft)
         draft = screen.draft
         place = scope_id_of(draft, subject)
-        (vector,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
+        (made,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
         for attempt in (1, 2, 3):
             try:
                 with self._runtime.engine.begin() as connection:
                     self._may_create(connection, actor, draft, subject)
                     lock_scope(connection, library.id, draft.scope, place)
                     facts = self._facts(
-                        connection, library, settings, screen, subject, actor, place, vector,
+                        connection, library, settings, screen, subject, actor, place, made,
                         run_id, approved,
                     )  # fmt: skip
                     verdict = gate.judge(draft, facts, settings.gate)
@@ -121,7 +121,7 @@ class Adding:
                         verdict = replace(verdict, outcome="update", matched_id=updates)
                     return self._write(
                         connection, library, settings, draft, subject, actor, facts, verdict,
-                        vector, run_id,
+                        None if isinstance(made, str) else made, run_id,
                     )  # fmt: skip
             except IntegrityError:
                 # Another writer's row became visible between check and insert; judge again.
@@ -132,7 +132,7 @@ class Adding:
                     raise
                 self._libraries.forget()
                 library, settings = self._open(subject)
-                (vector,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
+                (made,) = self._embedded(library, [draft.content[: settings.gate.max_length]])
         raise AssertionError("unreachable")
 
     # ---- parts
@@ -147,14 +147,14 @@ class Adding:
             )
         return library, settings
 
-    def _embedded(self, library: Library, texts: Sequence[str]) -> list[Vectors | None]:
-        """A vector per text, or None where it cannot be had: then 'no duplicate' is not known."""
+    def _embedded(self, library: Library, texts: Sequence[str]) -> list[Vectors | str]:
+        """A vector per text, or why there is none: then 'no duplicate' is not known."""
         full = [t for t in texts if t]
         try:
             made = iter(self._runtime.embedder_for(library).embed_documents(full)) if full else None
-        except (EndpointError, InvalidVector):
-            made = None
-        return [next(made) if made is not None and t else None for t in texts]
+        except (EndpointError, InvalidVector) as error:
+            return [error.message if t else "there is no text" for t in texts]
+        return [next(made) if made is not None and t else "there is no text" for t in texts]
 
     def _may_create(
         self, connection: Connection, actor: Actor, draft: Draft, subject: Subject
@@ -179,12 +179,14 @@ class Adding:
         subject: Subject,
         actor: Actor,
         place: str,
-        vector: Vectors | None,
+        made: Vectors | str | None,
         run_id: str | None = None,
         approved: bool = False,
         alone: bool = False,
     ) -> Facts:
+        """`made`: the vector, or why there is none."""
         draft = screen.draft
+        vector = None if isinstance(made, str) else made
         rate = rate_of(connection, subject, settings.gate.max_extractions, without=run_id)
         neighbours = neighbours_of(
             connection, library, draft, subject, actor, place, vector,
@@ -204,6 +206,7 @@ class Adding:
             rate_exempt=approved or draft.source != "extraction",
             sensitive=screen.secrets if approved else screen.found,
             next_slot=rate.next_slot,
+            trouble=made if isinstance(made, str) else "",
         )
 
     def _write(
