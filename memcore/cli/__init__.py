@@ -35,12 +35,21 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    from memcore.cli import checkpoints, extracting, gate, libraries, memories, recalling, serving
+    from memcore.cli import (
+        checkpoints,
+        extracting,
+        gate,
+        libraries,
+        mapping,
+        memories,
+        recalling,
+        serving,
+    )
 
     parser = argparse.ArgumentParser(
         prog="memcore", description="Long-term memory for AI agents, and the console that shows it."
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (serving, memories, gate, libraries, recalling, extracting, checkpoints):
+    for module in (serving, memories, gate, libraries, recalling, extracting, checkpoints, mapping):
         module.register(commands)
     return parser
