@@ -24,7 +24,7 @@ class Judging:
     _open: Callable[[Subject], tuple[Library, LibrarySettings]]
     _may_create: Callable[[Connection, Actor, Draft, Subject], None]
     _facts: Callable[..., Facts]
-    _embedded: Callable[[Library, Sequence[str]], list[Vectors | None]]
+    _embedded: Callable[[Library, Sequence[str]], list[Vectors | str]]
 
     def validate_memory(
         self, draft: Draft, *, subject: Subject, actor: Actor | None = None
