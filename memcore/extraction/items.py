@@ -238,7 +238,7 @@ def _better(a: Proposal, b: Proposal) -> Proposal | None:
     """The one of two that says what both say; None when they say different things."""
     if a.action is not b.action or a.target_id != b.target_id:
         return None
-    mine, theirs = normalise(a.draft.content), normalise(b.draft.content)
+    mine, theirs = (normalise(p.draft.content).removeprefix("the ") for p in (a, b))
     if mine == theirs:
         return b if (not b.flags, b.draft.confidence) > (not a.flags, a.draft.confidence) else a
     short, long = (a, b) if len(mine) <= len(theirs) else (b, a)

@@ -225,14 +225,17 @@ def _starts(text: str) -> list[int]:
 
 def _found(text: str) -> Payload:
     """The first value of the right shape in a text. Objects that are items themselves are taken
-    together: one a line is a list, too."""
+    together: one a line is a list, too, and so are payloads one after the other."""
     empty: Payload | None = None
     gathered: list[Item] = []
     state = {"cut": False, "broken": False, "repaired": False}
     end = effort = 0
+    whole = False
     for start in _starts(text):
         if start < end:
             continue
+        if whole and text[end:start].strip(" \t\r\n,;"):
+            break  # After a whole payload only one that follows at once belongs to it.
         repaired = cut = broken = False
         try:
             value, stop = strict_at(text, start)
@@ -258,9 +261,7 @@ def _found(text: str) -> Payload:
         state["cut"] |= cut
         state["broken"] |= broken
         state["repaired"] |= repaired
-        end = stop
-        if not single:
-            break
+        end, whole = stop, not single
     if gathered:
         layer = "repaired" if state["repaired"] else "found"
         return Payload(gathered, layer, state["cut"], state["broken"])

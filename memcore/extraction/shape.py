@@ -24,6 +24,8 @@ ENVELOPES = (
 )  # fmt: skip
 SENTENCE_ENVELOPES = frozenset(ENVELOPES[:3]) | {"extracted_memories", "observations", "statements",
                                                  "记忆", "记忆列表", "记忆条目"}  # fmt: skip
+NO_MEMORIES = frozenset({"none", "null", "n/a", "nothing", "empty", "无", "没有", "空", "[]"})
+"""What stands for an empty list in place of one."""
 DEEPEST = 6
 
 
@@ -82,7 +84,7 @@ def _in_string(value: str, depth: int) -> list[Item] | None:
 
 
 def _in_list(value: list[Any], whole: bool, depth: int) -> list[Item] | None:
-    if not value:
+    if all(isinstance(v, str) and v.strip().casefold() in NO_MEMORIES for v in value):
         return []
     out: list[Item] = []
     known = False
@@ -165,8 +167,7 @@ def _in_envelope(inner: Any, depth: int, sentences: bool = True) -> list[Item] |
     if inner is None or inner in ("", {}):
         return []
     if isinstance(inner, str):
-        bare = inner.strip().casefold().strip("。.")
-        if bare in ("none", "null", "n/a", "nothing", "empty", "无", "没有", "空", "[]"):
+        if inner.strip().casefold().strip("。.") in NO_MEMORIES:
             return []
         decoded = _in_string(inner, depth + 1)
         return [Item(inner)] if decoded is None and sentences else decoded

@@ -141,7 +141,7 @@ def test_a_failure_is_named_and_is_no_empty_result(
 
 
 @pytest.mark.parametrize(
-    "reply", ["[]", '{"memories":[]}', "```json\n[]\n```", '{"memories":null}', "无", "None.",
+    "reply", ["[]", '{"memories":[]}', "```json\n[]\n```", '{"memories":null}', "无", "None.", '["无"]', '{"memories":["none"]}',
               f"<think>{DRAFT}</think>[]"],
 )  # fmt: skip
 def test_nothing_worth_keeping_is_no_failure(reply: str) -> None:
@@ -385,6 +385,12 @@ def test_an_item_without_usable_content_is_skipped_with_its_reason(
     assert read.counts == {"extracted": 2, "kept": 1, "held": 0, "skipped": 1, "collapsed": 0}
 
 
+def test_payloads_one_after_the_other_are_read_together_and_a_remark_ends_them() -> None:
+    other = '{"memories":[{"content":"会游泳","type":"skill"}]}'
+    assert kept(read_reply(f"{ONE}\n{other}")) == ["周末常去爬山", "会游泳"]
+    assert kept(read_reply(f"结果：{ONE} 另一种写法是 {other}")) == ["周末常去爬山"]
+
+
 def test_repeated_keys_lose_nothing() -> None:
     assert kept(
         read_reply('{"memories":[{"content":"会游泳"}],"memories":[{"content":"会滑雪"}]}')
@@ -416,6 +422,7 @@ def test_more_than_the_limit_keeps_the_most_certain_in_order() -> None:
         ("Uses Rust for the backend services", "Uses Rust for the backend services since 2024", ["Uses Rust for the backend services since 2024"]),
         ("每月预算 3000 元", "每月预算 5000 元", ["每月预算 3000 元", "每月预算 5000 元"]),
         ("用户喜欢吃葱", "用户不喜欢吃葱", ["用户喜欢吃葱", "用户不喜欢吃葱"]),
+        ("User likes tea", "The user likes tea.", ["User likes tea"]),
         ("用户喜欢猫", "用户的妻子喜欢猫", ["用户喜欢猫", "用户的妻子喜欢猫"]),
     ],
 )  # fmt: skip
