@@ -2,8 +2,9 @@
 
 import streamlit as st
 
+from memcore import demo
 from memcore.services.libraries import Card
-from pages.shared import library_acts, library_panel, messages, present, reads, session
+from pages.shared import acts, library_acts, library_panel, messages, present, reads, session
 
 actor, now = session.actor(), session.now()
 chosen = st.query_params.get("library")
@@ -86,6 +87,11 @@ with tab_libraries:
     with st.grid(3, min_column_width=340):
         for card in found:
             draw(card)
+    demo_there = any(card.library.id == demo.LIBRARY for card in everything)
+    if demo_there and actor.operator and st.button(
+        "Remove the demo", key="libraries_remove_demo", type="tertiary", icon=":material/delete:"
+    ):  # fmt: skip
+        acts.remove_demo_dialog()
     if not actor.operator:
         st.caption(":material/lock: Settings are changed by an operator.")
 

@@ -10,6 +10,7 @@ from datetime import datetime, time
 
 import streamlit as st
 
+from memcore import demo
 from memcore.models import Memory, MemoryType, Scope, Status, Subject, Visibility
 from memcore.services.memories import Changed, Filter
 from memcore.services.transfer import file_name
@@ -258,6 +259,29 @@ def add_dialog(library_id: str) -> None:
             on_click=_add, args=(library_id,),
         )  # fmt: skip
     if pressed and st.session_state.pop("acts_close", False):
+        st.rerun()
+
+
+def _remove_demo() -> None:
+    with messages.attempt("Removing the demo"):
+        gone = demo.remove(session.service())
+        messages.done(f"The demo and its {present.count(gone, 'memory')} are gone.")
+    reads.forget()
+
+
+@st.dialog("Remove the demo", icon=":material/delete:")
+def remove_demo_dialog() -> None:
+    """Asks first. There is no undo but loading it again, so it says that."""
+    st.markdown(
+        "Both demo libraries go, with their memories, agents, conversations and logs, and whatever "
+        "was added to them since. Other libraries stay as they are. The demo can be loaded again."
+    )
+    with st.container(horizontal=True, horizontal_alignment="right"):
+        if st.button("Keep it", key="demo_keep"):
+            st.rerun()
+        pressed = st.button("Remove the demo", key="demo_remove", type="primary",
+                            icon=":material/delete:", on_click=_remove_demo)  # fmt: skip
+    if pressed:
         st.rerun()
 
 

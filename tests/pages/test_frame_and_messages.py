@@ -153,3 +153,19 @@ def test_the_first_page_of_twenty_thousand_memories_is_there_at_once(
     assert "**1,111 memories**" in words(at)
     assert len(at.dataframe[0].value) == 25  # a page travels to the browser, not the result
     assert spent < 6  # two looks, on a machine with other work
+
+
+def test_the_demo_can_be_removed_where_it_was_promised(demo_core: Core, open_page: Open) -> None:
+    own = demo_core.libraries.create("own", embedder="hash:64")
+    at = open_page(demo_core, "libraries")
+    assert at.button(key="libraries_remove_demo")
+
+    def script() -> None:
+        from pages.shared import acts
+
+        acts.remove_demo_dialog()
+
+    dialog = AppTest.from_function(script, default_timeout=30).run()
+    assert "Other libraries stay as they are" in words(dialog)
+    dialog.button(key="demo_remove").click().run()
+    assert [x.id for x in demo_core.libraries.all()] == [own.id]
