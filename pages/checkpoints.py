@@ -51,9 +51,7 @@ def nothing_yet() -> None:
         st.code("graph = builder.compile(checkpointer=core.checkpoints.saver())", "python",
                 width=560)  # fmt: skip
         if source.read_only:
-            st.caption(
-                "This database is marked read-only, so demo threads cannot be written to it."
-            )
+            st.caption("This database is marked read-only: no demo threads can be written.")
         elif find_spec("langgraph") is None:
             st.caption("Demo threads need LangGraph: pip install 'memcore[langgraph]'")
         else:
