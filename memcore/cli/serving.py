@@ -107,6 +107,7 @@ def _free_port(first: int = 8501) -> int:
 
 def _demo(arguments: argparse.Namespace) -> int:
     from memcore import demo
+    from memcore.demo import threads
 
     def progress(done: int, total: int) -> None:
         print(f"\rEmbedding {done} of {total} texts …", end="", file=sys.stderr)
@@ -116,6 +117,7 @@ def _demo(arguments: argparse.Namespace) -> int:
     with opened() as core:
         if arguments.act == "remove":
             gone = demo.remove(core)
+            threads.remove(core)
             found: dict[str, object] = {"removed": gone}
             said = f"{gone} memories of the demo removed"
         else:
@@ -124,6 +126,7 @@ def _demo(arguments: argparse.Namespace) -> int:
                 "library": core.libraries.get(loaded.library_id).name,
                 "loaded": loaded.memories,
                 "already": loaded.already,
+                "threads": threads.load(core) if threads.fits(core) else 0,
             }
             said = (
                 "the demo is loaded already" if loaded.already

@@ -9,6 +9,7 @@ another way. Needs the `langgraph` extra.
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from memcore.demo import story
@@ -38,8 +39,7 @@ def load(core: "Core", *, today: datetime | None = None) -> int:
     except ImportError:
         raise MissingExtra("langgraph", "langgraph") from None
     now = today or datetime.now(UTC)
-    known = {t.thread_id for t in core.checkpoints.threads("demo-", actor=ME, match="prefix",
-                                                            limit=200).threads}  # fmt: skip
+    known = _known(core)
     written = 0
     for talk in story.lines("conversations.jsonl"):
         thread_id = thread_of(talk["key"])
@@ -53,6 +53,28 @@ def load(core: "Core", *, today: datetime | None = None) -> int:
         core.checkpoints.move_thread(thread_id, end, start, actor=ME)
         written += 1
     return written
+
+
+def fits(core: "Core") -> bool:
+    """Whether demo threads may be written unasked: LangGraph is installed, and checkpoints are kept
+    in memcore's own database."""
+    return find_spec("langgraph") is not None and core.checkpoints.source(actor=ME).own
+
+
+def remove(core: "Core") -> int:
+    """Take the demo threads out; how many went. A read-only checkpoint database keeps them."""
+    source = core.checkpoints.source(actor=ME)
+    if not source.ready or source.read_only:
+        return 0
+    there = {thread_of(key) for key in _SCENES} & _known(core)
+    for thread_id in sorted(there):
+        core.checkpoints.delete_thread(thread_id, actor=ME)
+    return len(there)
+
+
+def _known(core: "Core") -> set[str]:
+    page = core.checkpoints.threads("demo-", actor=ME, match="prefix", limit=200)
+    return {t.thread_id for t in page.threads}
 
 
 # ---- what the agent says beyond the conversation -------------------------------------------------

@@ -17,9 +17,7 @@ import ormsgpack
 
 from memcore.errors import StoreError
 
-_FILTERS: list[dict[str, Any]] = [
-    {"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": 16 * 1024 * 1024}
-]
+_LARGEST_DICTIONARY = 16 * 1024 * 1024
 _FORMAT = 1
 
 
@@ -47,7 +45,10 @@ def pack(parcel: Parcel) -> tuple[bytes, str]:
     raw = ormsgpack.packb(
         [_FORMAT, parcel.checkpoints, parcel.blobs, parcel.writes, parcel.unlinked]
     )
-    payload = lzma.compress(raw, format=lzma.FORMAT_XZ, filters=_FILTERS)
+    # No larger than there are bytes to look back on: its tables are made anew for each payload.
+    dictionary = min(_LARGEST_DICTIONARY, max(4096, 1 << len(raw).bit_length()))
+    filters = [{"id": lzma.FILTER_LZMA2, "preset": 1, "dict_size": dictionary}]
+    payload = lzma.compress(raw, format=lzma.FORMAT_XZ, filters=filters)
     return payload, hashlib.sha256(payload).hexdigest()
 
 

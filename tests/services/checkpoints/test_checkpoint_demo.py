@@ -39,6 +39,9 @@ def test_demo_threads_show_every_state_at_the_days_of_the_story(
     rules = {p.thread_id: p.rule for p in idle.threads}
     assert rules["demo-kickoff"] == "idle"
     assert rules["demo-holds"] != "idle"
+    assert threads.fits(watched) is False  # somebody else's database is not written to unasked
+    assert threads.remove(watched) == 8
+    assert threads.remove(watched) == look.threads(actor=operator_).total == 0
 
 
 def test_a_demo_message_leads_to_the_memories_it_was_the_source_of(
