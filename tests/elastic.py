@@ -3,7 +3,9 @@ emulator `noida-db` on a port of its own. No real Elasticsearch can be installed
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -34,8 +36,9 @@ def elastic(folder: Path) -> Iterator[str]:
         "--only", "elasticsearch", "--elasticsearch-port", str(port),
     ]  # fmt: skip
     process = subprocess.Popen(
-        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL
-    )
+        arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(100):
@@ -51,11 +54,13 @@ def elastic(folder: Path) -> Iterator[str]:
             raise RuntimeError("noida-db did not answer within 10 s")
         yield url
     finally:
-        process.terminate()
+        # The command starts the server as a child of its own: end both.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
         try:
             process.wait(5)
         except subprocess.TimeoutExpired:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)
             process.wait()
         if process.stderr:
             process.stderr.close()

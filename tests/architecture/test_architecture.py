@@ -241,7 +241,7 @@ def test_pages_are_thin() -> None:
         [
             f"{name(path)} has {lines} lines"
             for path in sorted((ROOT / "pages").glob("*.py"))
-            if (lines := len(path.read_text().splitlines())) > 165
+            if (lines := len(path.read_text().splitlines())) > 170
         ]
     )
 
