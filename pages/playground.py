@@ -151,6 +151,7 @@ with chat:
     who = settings.extraction_model or "a script that shows what it recalls, offline"
     st.caption(f":material/smart_toy: Answered by {messages.plain(who)}. Extracts after every "
                f"{present.count(settings.extraction_interval, 'message')}.")  # fmt: skip
+    turns.preview(subject())
 with beside:
     if opened := memory.opened():
         memory.panel(opened, key="playground_memory")

@@ -32,6 +32,7 @@ from memcore.models import (
     Verdict,
 )
 from memcore.rules.aggregation import Profile
+from memcore.services.conversations import Context
 from memcore.services.history import (
     Change,
     DecisionFilter,
@@ -388,3 +389,11 @@ def judged(actor: Actor, subject: Subject, draft: Draft) -> tuple[Facts, Verdict
 def decisions(actor: Actor, filter: DecisionFilter, limit: int, offset: int) -> DecisionPage:
     """One page of the gate's log."""
     return session.service().history.decisions(filter, actor=actor, limit=limit, offset=offset)
+
+
+@st.cache_data(ttl=SHORT, max_entries=20, show_spinner=False)
+def context(actor: Actor, subject: Subject, message: str) -> Context:
+    """The prompt for a message, looked at without a trace."""
+    return session.service().conversations.build_context(
+        message, subject=subject, actor=actor, preview=True
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from memcore.models import Conversation
+from memcore.models import Conversation, Subject
 from memcore.plain import plain
 from memcore.services.conversations import Turn
 from memcore.text import shorten
@@ -80,6 +80,28 @@ def sessions(talks: Mapping[str, Conversation], current: str, go_to: Callable[[s
                 key=f"playground_to_{talk.id}", on_click=go_to, args=(talk.id,),
                 disabled=talk.id == current,
             )  # fmt: skip
+
+
+def preview(subject: Subject) -> None:
+    """The prompt a message would get. Nothing counts as used, nothing is logged."""
+    with st.popover("Preview a prompt", icon=":material/preview:", key="playground_preview_box"):
+        text = st.text_input("Message", key="playground_preview", width=420)
+        if not text.strip():
+            st.caption("Shows the exact messages; nothing counts as used.")
+            return
+        with messages.trouble("Building the prompt", stop=False):
+            seen = reads.context(session.actor(), subject, text.strip())
+            left = len(seen.block.left_out)
+            st.caption(
+                f"About {seen.tokens:,} tokens, {seen.block.tokens:,} of {seen.block.budget:,} for "
+                f"{present.count(len(seen.block.included), 'line')} of memory"
+                + (f", {left} left out" if left else "")
+                + (". Earlier messages are summed up." if seen.summarised else ". Nothing is "
+                   "summed up.")
+            )  # fmt: skip
+            for message in seen.messages:
+                st.caption(message.role)
+                st.code(message.content, language=None, wrap_lines=True)
 
 
 def _recalled(turn: dict[str, Any], key: str) -> None:

@@ -91,3 +91,17 @@ def test_a_model_that_cannot_be_reached_is_explained(
     at.chat_input(key="playground_say").set_value("你好").run()
     assert not at.exception
     assert any("Answering" in str(e.proto.title or e.value) for e in at.error)
+
+
+def test_a_prompt_can_be_looked_at_without_counting_as_use(
+    core: Core, library: Library, open_page: Open
+) -> None:
+    at = begin(core, library, open_page)
+    who = Subject(library.id, "ines")
+    stored = core.memories.add_explicit_memory("用户对荞麦过敏", subject=who).memory
+    assert stored is not None
+    at.text_input(key="playground_preview").set_value("荞麦面").run()
+    assert not at.exception
+    assert "用户对荞麦过敏" in "".join(str(c.value) for c in at.code)
+    assert "Nothing is summed up" in words(at)
+    assert core.memories.get(stored.id, actor=OPERATOR).access_count == 0
