@@ -50,7 +50,7 @@ SECTIONS: dict[str, list[Entry]] = {
               "Settings, embedder and vector store of each library.", ""),
         Entry("checkpoints", "Checkpoints", "history",
               "Threads of LangGraph agents, step by step.", ""),
-        Entry("admin", "Admin", "settings", "Users, projects, endpoints, backup.", ""),
+        Entry("admin", "Admin", "settings", "Model endpoints, vector stores and upkeep.", ""),
     ],
 }  # fmt: skip
 
