@@ -82,8 +82,9 @@ def selected(view: MapView, ids: list[str], library: Library, stamp: str) -> Non
     actor = session.actor()
     if not ids:
         st.markdown(
-            ":material/gesture: Drag around points to select them, or click one to read it. "
-            "Scroll to zoom; double-click clears the selection."
+            ":material/ads_click: Click a point to read it. To select many, choose the lasso or "
+            "the box at the chart's right edge and drag. Scroll to zoom; double-click clears the "
+            "selection."
         )
         return
     if len(ids) == 1:

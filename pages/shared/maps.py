@@ -245,7 +245,8 @@ def figure(traces: list[Any], *, height: int, dark: bool) -> go.Figure:
     fig = present.figure(height=height, legend=True)
     fig.add_traces(traces)
     fig.update_layout(
-        dragmode="lasso", uirevision="map", hovermode="closest", hoverdistance=12,
+        # Streamlit takes clicks only while dragging moves the map, not while it draws a lasso.
+        dragmode="pan", uirevision="map", hovermode="closest", hoverdistance=12,
         margin={"l": 4, "r": 4, "t": 4, "b": 4},
         legend={"itemsizing": "constant", "font": {"size": 12}, "y": -0.01, "yanchor": "top"},
         modebar={"orientation": "v", "bgcolor": "rgba(0,0,0,0)", "activecolor": ACCENT,

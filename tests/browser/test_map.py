@@ -24,6 +24,7 @@ def opened(console: Console, tab: Tab, **query: str) -> Any:
 
 def lasso(tab: Tab, box: Any, *corners: tuple[float, float]) -> None:
     """Drag around the corners, given as shares of the chart's width and height."""
+    tab.page.locator("[data-title='Lasso Select']").first.click()
     at = [(box["x"] + x * box["width"], box["y"] + y * box["height"]) for x, y in corners]
     tab.page.mouse.move(*at[0])
     tab.page.mouse.down()
