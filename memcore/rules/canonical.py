@@ -27,7 +27,7 @@ _NUMERAL = re.compile(
 )
 _COUNTED = (
     "个人位名元块角毛分天日号月年周星期礼拜次遍回条台部辆架只头匹小时点刻岁层楼栋间公斤克吨斤两升米里厘寸尺度"
-    "版本倍万亿家张页篇节章期轮组队级线车株门所把件套双对箱包袋瓶杯碗份项种段行列列步句字%口"
+    "版本倍万亿家张页篇节章期轮组队级线车株门所把件套双对箱包袋瓶杯碗份项种段行列步句字%口圈趟席"
 )
 # Words that contain a numeral and count nothing.
 _NO_NUMBER = re.compile(
@@ -66,7 +66,10 @@ def chinese_number(numeral: str) -> float | None:
                 last, digit = _TENS[c], 0
             else:
                 unit = 10_000 if c == "万" else 100_000_000
-                total = (total + section + digit) * unit
+                if unit == 10_000:
+                    total += (section + digit) * unit
+                else:
+                    total = (total + section + digit) * unit
                 section, digit, last = 0, 0, unit
         # 三千五 is 3,500: a digit at the end counts the next lower unit.
         if digit and last >= 100 and "零" not in whole and "〇" not in whole:
@@ -166,6 +169,11 @@ def _clock(hour: str, minute: str | None, part: str | None) -> str:
     return f"{h:02d}:{int(minute or 0) if m is None else m:02d}"
 
 
+def _rate(m: re.Match[str]) -> str:
+    found = next(g for g in m.groups() if g)
+    return found.removesuffix("s") if len(found) > 1 and m[2] else found
+
+
 _RULES: tuple[tuple[str, re.Pattern[str], Any], ...] = (
     ("date", re.compile(r"(?<!\d)(\d{4})\s?[-/.年]\s?(\d{1,2})\s?[-/.月]\s?(\d{1,2})(?!\d)\s?[日号]?(?:t\d{2}:\d{2}(?::\d{2})?z?)?"),
      lambda m: _date(m[1], m[2], m[3])),
@@ -186,10 +194,11 @@ _RULES: tuple[tuple[str, re.Pattern[str], Any], ...] = (
     ("time", re.compile(r"(凌晨|早上|上午|早晨|清晨|中午|下午|傍晚|晚上|晚|早)?\s?(?<!\d)(\d{1,2})\s?[:点时](?!间|候|区|代)\s?(\d{1,2}(?!\d)|半|整|一刻)?分?\s?(am|pm)?"),
      lambda m: _clock(m[2], m[3], m[1] or m[4])),
     ("time", re.compile(r"(?<!\d)(\d{1,2})(?::(\d{2}))?\s?(am|pm|a\.m\.|p\.m\.)(?![a-z])"), lambda m: _clock(m[1], m[2], m[3])),
-    ("often", re.compile(r"每(?:隔)?(?:1)?(天|日|周|星期|月|年|季度|小时|晚|早)|(?<![a-z])(daily|weekly|monthly|yearly|annually|hourly|quarterly|nightly)(?![a-z])|(?<![a-z])every\s?(day|week|month|year|hour|quarter|morning|night|evening)(?![a-z])"),
+    ("often", re.compile(r"每(?:隔)?(?:1)?(秒钟?|分钟?|天|日|周|星期|月|年|季度|小时|晚|早)|(?:(?<=[a-z])/\s?|(?<![a-z])(?:per|an?)\s)(s|secs?|seconds?|mins?|minutes?|h|hrs?|hours?|days?|weeks?|months?|years?)(?![a-z])|(?<![a-z])(daily|weekly|monthly|yearly|annually|hourly|quarterly|nightly)(?![a-z])|(?<![a-z])every\s?(day|week|month|year|hour|quarter|morning|night|evening)(?![a-z])"),
      lambda m: {"日": "天", "星期": "周", "daily": "天", "day": "天", "weekly": "周", "week": "周", "monthly": "月", "month": "月", "yearly": "年",
                 "annually": "年", "year": "年", "hourly": "小时", "hour": "小时", "quarterly": "季度", "quarter": "季度", "nightly": "晚", "night": "晚",
-                "evening": "晚", "morning": "早"}.get(x := m[1] or m[2] or m[3], x)),
+                "evening": "晚", "morning": "早", "秒钟": "秒", "分": "分钟", "s": "秒", "sec": "秒", "second": "秒", "min": "分钟", "minute": "分钟", "h": "小时",
+                "hr": "小时"}.get(x := _rate(m), x)),
     ("day", re.compile(r"大后天|后天|明天|今天|昨天|前天|明日|今日|昨日|明年|今年|去年|前年|下周|本周|这周|上周|下个?月|本月|这个月|上个?月|(?<![a-z])(?:tomorrow|today|yesterday|(?:next|last|this)\s(?:week|month|year))(?![a-z])"),
      lambda m: {"明日": "明天", "今日": "今天", "昨日": "昨天", "tomorrow": "明天", "today": "今天", "yesterday": "昨天", "next week": "下周", "this week": "本周",
                 "last week": "上周", "这周": "本周", "这个月": "本月", "下个月": "下月", "上个月": "上月", "next month": "下月", "last month": "上月", "this month": "本月",
@@ -255,6 +264,9 @@ _NEGATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )  # fmt: skip
 
 
+_HANZI = str.maketrans("0123456789", "零一二三四五六七八九")
+
+
 @dataclass(frozen=True, slots=True)
 class Reading:
     """One statement as it is compared."""
@@ -271,6 +283,10 @@ class Reading:
     """`unstopped` without the words that carry no content, which the spans refer to."""
     values: tuple[tuple[str, str], ...]
     """(kind, canonical value): date, weekday, time, often, day, part, version, number."""
+    raws: tuple[str, ...]
+    """Each value as it is written in `text`."""
+    original: str
+    """As it was written, full-width letters apart."""
     negative: bool
     """An odd number of denials."""
     named: frozenset[str]
@@ -285,6 +301,18 @@ class Reading:
     def value(self, word: str) -> tuple[str, str]:
         """(kind, canonical value) of a word that stands for one."""
         return self.values[int(word[1:])]
+
+    def written(self, value: tuple[str, str]) -> str:
+        """A value as a reader of the statement sees it."""
+        return self.cased(self.raws[self.values.index(value)].strip())
+
+    def cased(self, words: str) -> str:
+        """`words` of `text` with the capitals of the original."""
+        for said in (words, words.translate(_HANZI)):
+            found = re.search(re.escape(said), self.original, re.IGNORECASE) if said else None
+            if found:
+                return found.group()
+        return words
 
     @property
     def plain(self) -> tuple[str, ...]:
@@ -332,9 +360,11 @@ def read(text: str) -> Reading:
     s = re.sub(r"(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])", "", s)
     s = _arabic(s)
     values: list[tuple[str, str]] = []
+    raws: list[str] = []
 
     def keep(kind: str, canonical: Callable[[re.Match[str]], str], m: re.Match[str]) -> str:
         values.append((kind, canonical(m)))
+        raws.append(m.group())
         return f"\ue000{len(values) - 1}\ue001"
 
     flat = s
@@ -373,6 +403,8 @@ def read(text: str) -> Reading:
         unstopped,
         flat,
         tuple(values),
+        tuple(raws),
+        raw,
         bool(denials % 2),
         named,
     )

@@ -76,6 +76,11 @@ def annotate(text: str, neighbours: Iterable[Neighbour]) -> tuple[Neighbour, ...
 def _denied(old: Reading, now: Reading) -> Comparison | None:
     if old.negative == now.negative:
         return None
+    # "likes coffee" → "likes coffee, no sugar": the denial is of what was added.
+    if (added := _clause_added(old, now)) is not None:
+        return Comparison("extended", f"it says the same and adds “{added}”.")
+    if _clause_added(now, old) is not None:
+        return Comparison("covered", "it adds nothing to it.")
     # A date that says since when does not change the subject; a stop is often dated.
     if _shared(old.plain, now.plain) >= SAME_TOPIC or _subset(old.plain, now.plain):
         if _CHANGE.search(now.text) and _new_names(old, now):
@@ -85,6 +90,25 @@ def _denied(old: Reading, now: Reading) -> Comparison | None:
     if _CHANGE.search(now.text) and _shared(old.plain, now.plain) >= SAME_SUBJECT:
         return None
     return Comparison("distinct", "one of them is a denial, and of something else.")
+
+
+_CLAUSE = re.compile(
+    r"[,，;；。、]|\.(?=\s)|但是?|不过|只是|除了"
+    r"|(?<![a-z])(?:but|without|except|although|though|with no|as long as)(?![a-z])"
+)
+
+
+def _clause_added(old: Reading, now: Reading) -> str | None:
+    """What `now` adds in a clause of its own after all that `old` says; None where it does not."""
+    for m in _CLAUSE.finditer(now.text):
+        start = read(now.text[: m.start()])
+        if start.words and (start.key == old.key or _same_words(start, old)):
+            return shorten(now.cased(now.text[m.start() :].strip(" ,，;；。、.")), 40)
+    return None
+
+
+def _same_words(a: Reading, b: Reading) -> bool:
+    return a.negative == b.negative and a.plain == b.plain and a.values == b.values
 
 
 _SYMMETRIC = frozenset("和 与 跟 及 或 同 and or & plus vs".split())
@@ -136,9 +160,9 @@ def _values(old: Reading, now: Reading) -> Comparison | None:
         return None  # the new one leaves a value out: its words decide
     if not gone:
         if shared >= 0.8 and not Counter(old.plain) - Counter(now.plain):
-            return Comparison("extended", f"it says the same and adds {_named(come)}.")
-        return Comparison("distinct", f"it adds {_named(come)}.")
-    said = f"{_named(gone)} became {_named(come)}"
+            return Comparison("extended", f"it says the same and adds {_named(now, come)}.")
+        return Comparison("distinct", f"it adds {_named(now, come)}.")
+    said = f"{_named(old, gone)} became {_named(now, come)}"
     kinds = {kind for kind, _ in gone} | {kind for kind, _ in come}
     if "date" in kinds and "number" in kinds:
         return Comparison("distinct", f"another occasion: {said}.")
@@ -184,7 +208,11 @@ _ATTRIBUTES = tuple(
 
 def _changed(old: Reading, now: Reading) -> Comparison | None:
     """The new statement says that something changed: is it what the old one says?"""
-    if not _CHANGE.search(now.text) or _CHANGE.search(old.text):
+    if not _CHANGE.search(now.text):
+        return None
+    if _CHANGE.search(old.text):
+        if not set(old.plain[:2]) & set(now.plain[:2]):
+            return Comparison("distinct", "both tell of a change, but of something else.")
         return None
     for pattern in _FROM_TO:
         m = pattern.search(now.text)
@@ -252,9 +280,14 @@ def _terms(old: Reading, now: Reading) -> Comparison | None:
         return None
     if gone and come:
         return Comparison(
-            "distinct", f"it names {', '.join(come[:3])}, the existing one {', '.join(gone[:3])}."
+            "distinct",
+            f"it names {_all(now, come)}, the existing one {_all(old, gone)}.",
         )
     return None
+
+
+def _all(r: Reading, words: Sequence[str]) -> str:
+    return ", ".join(r.cased(word) for word in words[:3])
 
 
 def _new_names(old: Reading, now: Reading) -> bool:
@@ -316,12 +349,12 @@ def _spell(r: Reading, at: int, count: int) -> str:
     """Words `at` to `at + count` as they were written, in lower case."""
     spans = r.spans[at : at + count]
     text = r.flat[spans[0][0] : spans[-1][1]] if spans else ""
-    text = re.sub("\ue000(\\d+)\ue001", lambda m: r.values[int(m[1])][1].strip("-"), text)
-    return shorten(text, 40)
+    text = re.sub("\ue000(\\d+)\ue001", lambda m: r.raws[int(m[1])], text)
+    return shorten(r.cased(text.strip()), 40)
 
 
-def _named(values: Counter[tuple[str, str]]) -> str:
-    return ", ".join(v.strip("-") for _, v in values)
+def _named(r: Reading, values: Counter[tuple[str, str]]) -> str:
+    return ", ".join(f"“{r.written(value)}”" for value in values)
 
 
 def _drop_vaguer(gone: Counter[tuple[str, str]], come: Counter[tuple[str, str]]) -> None:

@@ -54,6 +54,7 @@ _WORDS: dict[str, str] = {
     "session": """session id, sessionid, jsessionid, phpsessid, asp.net sessionid, connect.sid,
         session, sessid, sid, sess, auth cookie, session cookie, cookie, cookies, sessdata,
         会话id, 会话标识, 会话令牌, 会话凭证, 登录态""",
+    "network": "wifi, wi-fi, wlan, 无线网, 热点",
     "key": "key, keys, wifi key, network key, wireless key",
 }  # fmt: skip
 

@@ -78,6 +78,9 @@ _CODES = {
         r"#?(?P<v>[A-Z]-\d{6}|\d{3}[ -]\d{3}|\d{4}[ -]\d{4}|\d{4,8}#?|\d{1,2}-\d{1,2}-\d{3,6})(?![\w.:/%-]*\d)"
     ),
 }
+_CODE_FOR = re.compile(
+    r" (?:for|to|of|on|at) (?:[a-z'-]{1,14} ){1,4}#?(?P<v>\d{4,8}#?)(?![\w.:/%-]*\d)"
+)
 _SPOKEN = frozenset(("口令", "暗号", "密语", "密令", "接头暗语"))
 _WEAK = frozenset("token tokens secret secrets ak sk key keys 凭证 凭据 令牌".split())
 # "448120 is your code", "hunter2 is my password", "用 Abc123 当密码".
@@ -185,6 +188,10 @@ def _following(text: str, low: str, label: _Label, mixed: bool) -> Span | None:
             break
     if not mixed:
         return None
+    if label.kind in ("otp", "pin") and label.word not in ("code", "codes", "pin"):
+        m = _CODE_FOR.match(low, label.end)
+        if m and not labels.UNIT.match(text, m.end()):
+            return label.kind, m.start("v"), m.end("v")
     return _unmistakable(text, low, label, limit)
 
 
@@ -222,6 +229,12 @@ def _tested(
     kind = label.kind
     if kind == "key":
         kind = "password" if labels.NETWORK.search(before + label.word) else "api_key"
+    if kind == "network":
+        # "wifi：kafei2031": nothing else is told of a network so shortly, but its name and band.
+        told = told and at - label.end <= 4 and len(value) >= 6
+        if told and password_shaped(value) and not re.search(r"(?i)[245](?:\.4)?g(?:hz)?$", value):
+            return "password", start, end
+        return None
     if kind in _CODES:
         return _code(text, label, kind, start, end, told)
     if kind in ("password", "passphrase"):
@@ -254,7 +267,8 @@ def _tested(
         return None
     weak = label.word in _WEAK and not explicit
     if _token(value, told, weak):
-        return kind, start, end
+        owned = "private" in label.word or "wallet" in label.word or label.word == "私钥"
+        return ("private_key" if owned else kind), start, end
     if explicit and _password(text, start, end, quoted, told, False) and len(value) >= 6:
         return ("password" if kind == "api_key" else kind), start, end
     return None

@@ -64,7 +64,7 @@ _RULES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
         # Wallet keys
         ("private_key", "xprv yprv zprv tprv nsec1", r"(?<![A-Za-z0-9])(?:[xyzt]prv[1-9A-HJ-NP-Za-km-z]{50,}|nsec1[02-9ac-hj-np-z]{50,})"),
         # Webhooks, whose address is the credential
-        ("webhook", "hooks.slack.com", r"https?://hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v>[\w/+-]{16,})"),
+        ("webhook", "hooks.slack.com", r"https?://hooks\.slack\.com/(?:services|workflows|triggers)/(?P<v>[\w/+-]{8,})"),
         ("webhook", "/api/webhooks/", r"discord(?:app)?\.com/api/webhooks/(?P<v>\d{10,}/[\w-]{16,})"),
         ("webhook", "webhook.office.com outlook.office.com", r"(?:webhook\.office\.com|outlook\.office\.com)/webhook(?:b2)?/(?P<v>[\w@/-]{16,})"),
         ("webhook", "/robot/send /webhook/send", r"/(?:robot|webhook)/send\?(?:access_token|key)=(?P<v>[\w-]{8,})"),
@@ -129,11 +129,11 @@ def private_keys(text: str) -> Iterator[Span]:
     while m := _PEM.search(text, at):
         end = _PEM_END.search(text, m.end())
         at = end.end() if end else len(text)
-        # Talk about the header alone carries no key.
-        if (
-            len(re.sub(r"[^A-Za-z0-9+/=]", "", text[m.end() : end.start() if end else at][:400]))
-            >= 32
-        ):
+        body = text[m.end() : end.start() if end else at][:400]
+        # A key, also one that was cut short; a sentence about the header goes on in prose.
+        if re.match(
+            r"\s*$|(?:\s*\n|\\n|\s)\s*(?:[A-Za-z-]+: |[A-Za-z0-9+/=]{16,})|(?:\s*\n|\\n)", body
+        ) or (len(re.sub(r"[^A-Za-z0-9+/=]", "", body)) >= 32 and end is not None):
             yield "private_key", m.start(), at
 
 
@@ -172,7 +172,12 @@ def spans(text: str) -> Iterator[Span]:
             if "token" in groups and not token_shaped(groups["token"], least=16):
                 continue
             start, end = m.span("v") if "v" in groups else m.span()
-            if not placeholder(text[start:end]):
+            value = text[start:end]
+            if kind == "webhook":
+                # Examples of webhooks are written out; only a gap shows that it is none.
+                if not re.search(r"[<>{}*…]|\.{3}", value):
+                    yield kind, start, end
+            elif not placeholder(value):
                 yield kind, start, end
     if "://" in text:
         yield from _addresses(text)
