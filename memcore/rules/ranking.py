@@ -257,8 +257,13 @@ def _rival(
     if settings.dedupe == "one_per_type":
         return "one_per_type", f"{kept[0].memory.id} is the best {memory.memory_type}"
     enough = settings.dedupe_threshold
+    mine = _terms(candidate)
     for other in kept:
-        same = _alike(candidate, other, enough)
+        theirs = _terms(other)
+        # Most pairs end here: too few words in common, whatever the rest says.
+        if 2 * len(mine & theirs) < enough * (len(mine) + len(theirs)):
+            continue
+        same = _same(memory.content, mine, other.memory.content, theirs)
         if same >= enough:
             return (
                 "near_duplicate",
@@ -272,11 +277,9 @@ def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
     return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
 
 
-def _alike(one: Candidate, other: Candidate, enough: float) -> float:
-    """`same_saying` of two candidates; 0 as soon as it is certain to stay below `enough`."""
-    a = _keywords(one.memory.content) if one.keywords is None else one.keywords
-    b = _keywords(other.memory.content) if other.keywords is None else other.keywords
-    return _same(one.memory.content, a, other.memory.content, b, enough)
+def _terms(candidate: Candidate) -> frozenset[str]:
+    found = candidate.keywords
+    return _keywords(candidate.memory.content) if found is None else found
 
 
 @lru_cache(maxsize=4096)
@@ -284,10 +287,11 @@ def _keywords(text: str) -> frozenset[str]:
     return frozenset(lexical.index_terms(text))
 
 
-def _same(one: str, a: frozenset[str], other: str, b: frozenset[str], enough: float = 0.0) -> float:
+def _same(one: str, a: frozenset[str], other: str, b: frozenset[str]) -> float:
+    """`same_saying` of two texts with their terms."""
     total = len(a) + len(b)
     same = 2 * len(a & b) / total if total else 0.0
-    if same < enough or not same:
+    if not same:
         return 0.0
     own = (a - b, b - a)
     if all(any(not lexical.is_pair(t) for t in terms) for terms in own):
