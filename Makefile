@@ -3,7 +3,6 @@
 # make clean  remove the environment and caches; stored memories stay
 
 SHELL := bash
-.SHELLFLAGS := -eu -o pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: run test browser clean
 
@@ -28,8 +27,7 @@ test: .venv/installed-dev browser
 	  if "$$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' \
 	      >/dev/null 2>&1; then \
 	    echo "Creating .venv with $$("$$python" --version) …"; \
-	    "$$python" -m venv --clear .venv; \
-	    touch $@; \
+	    "$$python" -m venv --clear .venv && touch $@; \
 	    exit; \
 	  fi; \
 	done; \
@@ -40,10 +38,11 @@ test: .venv/installed-dev browser
 # Editable: the checkout is what runs. Only the lines that tell progress are shown.
 define install
 	@echo "Installing memcore and what it needs (one or two minutes the first time) …"
-	@$(BIN)/python -m pip install --disable-pip-version-check --editable '$(1)' 2>&1 \
+	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --editable '$(1)' 2>&1 \
 	  | tee .venv/install.log \
 	  | { grep -E --line-buffered '^(Collecting|Building|Installing|ERROR)' || true; } \
-	  | cut -c -100
+	  | cut -c -100 \
+	  || { echo "That failed; .venv/install.log tells why."; exit 1; }
 	@touch $@
 endef
 

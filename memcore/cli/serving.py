@@ -58,7 +58,8 @@ def _serve(arguments: argparse.Namespace) -> int:
     # The web server closes down on SIGTERM and then raises it again: end in the ordinary way, so
     # that the database is left properly. A closed terminal (SIGHUP) ends the same way.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, lambda *_: os.kill(os.getpid(), signal.SIGTERM))
     sys.argv = ["streamlit", "run", str(console_app()), f"--server.port={port}"]
     try:
         # Run, not imported: the console is a program of its own that happens to share the process.
