@@ -38,7 +38,8 @@ def chosen(ids: tuple[int, ...], key: str) -> None:
 
 def try_a_text() -> tuple[Draft, Subject] | None:
     with st.form("gate_form"):
-        text = st.text_area("Text", key="gate_text", bind="query-params", height=100,
+        # Not in the URL: what is tried here may hold a secret.
+        text = st.text_area("Text", key="gate_text", height=100,
                             placeholder="What somebody, or an agent, wants remembered")  # fmt: skip
         fields = st.columns(5)
         user = fields[0].selectbox("User", users, key="gate_user", accept_new_options=True)

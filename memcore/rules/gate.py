@@ -119,7 +119,8 @@ def meets(value: float, limit: float) -> bool:
 
 def apart(value: float, limit: float) -> tuple[str, str]:
     """Both numbers with as many digits as it takes to tell them apart, at least two."""
-    for digits in range(2, 9):
+    exact = len(f"{limit:.6g}".partition(".")[2])
+    for digits in range(max(2, exact), 9):
         a, b = f"{value:.{digits}f}", f"{limit:.{digits}f}"
         if a != b or abs(value - limit) <= TOLERANCE:
             return a, b

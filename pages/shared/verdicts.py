@@ -123,14 +123,15 @@ def save(library_id: str, changed: dict[str, tuple[Any, Any]]) -> None:
 def checks(rows: Sequence[Check]) -> None:
     """Every check with its number beside its limit, and its sentence."""
     for check in rows:
-        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-            st.markdown(messages.verdict_badge(check.passed), width=96)
-            st.markdown(f"**{check.name}**", width=96)
-            st.markdown(
-                f"{messages.plain(_number(check.observed))} :gray[/ "
-                f"{messages.plain(_number(check.limit))}]", width=190,
-            )  # fmt: skip
-            st.markdown(messages.plain(check.note), width="stretch")
+        with st.container(gap=None):
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                st.markdown(messages.verdict_badge(check.passed), width=80)
+                st.markdown(f"**{check.name}**", width=90)
+                st.markdown(
+                    f"{messages.plain(_number(check.observed))} :gray[/ "
+                    f"{messages.plain(_number(check.limit))}]", width="stretch",
+                )  # fmt: skip
+            st.caption(messages.plain(check.note))
 
 
 def _number(value: float | int | str | None) -> str:
@@ -273,7 +274,7 @@ def replay(decisions: Sequence[LoggedDecision], tried: GateSettings) -> None:
         accepted = sum(d.verdict.accepted for d in decisions)
         after = sum(v.accepted for v in again.verdicts)
         st.metric("Replayed", len(decisions), border=True)
-        st.metric("Let in", after, after - accepted, border=True, delta_color="off",
+        st.metric("Let in", after, after - accepted or None, border=True, delta_color="off",
                   help=f"{accepted} were let in when they were judged.")  # fmt: skip
         st.metric("Newly let in", again.newly_accepted, border=True)
         st.metric("Newly refused", again.newly_refused, border=True)

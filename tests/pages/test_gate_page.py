@@ -26,7 +26,7 @@ def judged(core, library):
 
 
 def test_a_text_is_judged_with_every_check_and_its_neighbours(core, library, judged, open_page):
-    at = open_page(core, "gate", gate_text="排练安排在周五晚上")
+    at = open_page(core, "gate", state={"gate_text": "排练安排在周五晚上"})
     said = words(at)
     for check in ("confidence", "sensitive", "length", "duplicate", "rate"):
         assert f"**{check}**" in said
@@ -36,13 +36,14 @@ def test_a_text_is_judged_with_every_check_and_its_neighbours(core, library, jud
 
 
 def test_a_secret_typed_into_the_page_is_not_shown(core, library, judged, open_page):
-    at = open_page(core, "gate", gate_text="门口 wifi 的密码是 Kolibri#88")
+    at = open_page(core, "gate", state={"gate_text": "门口 wifi 的密码是 Kolibri#88"})
     assert "Kolibri#88" not in words(at)
+    assert "Kolibri" not in str(at.query_params)
     assert "password" in words(at)
 
 
 def test_a_slider_changes_what_would_happen_and_nothing_else(core, library, judged, open_page):
-    at = open_page(core, "gate", gate_text="Collects enamel badges")
+    at = open_page(core, "gate", state={"gate_text": "Collects enamel badges"})
     assert "for review" in words(at) or "stored" in words(at)
     (slider,) = [s for s in at.slider if s.label == "Lowest confidence"]
     slider.set_value(0.95).run()
