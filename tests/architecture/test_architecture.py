@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -267,3 +268,9 @@ def test_every_module_says_what_it_is_for() -> None:
             if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
         ]
     )
+
+
+def test_the_console_draws_only_what_it_is_told_to():
+    # With Streamlit's magic on, the docstring of a page's constant shows up as text on the page.
+    config = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text())
+    assert config["runner"]["magicEnabled"] is False
