@@ -123,7 +123,7 @@ def test_a_library_switched_off_is_neither_recalled_nor_written_and_says_so(core
 
 
 def test_a_deleted_library_is_gone_from_every_path_and_comes_back_whole(core, library, who):
-    store(core, who, "Prefers oolong tea in the morning")
+    kept = store(core, who, "Prefers oolong tea in the morning")
     agent = core.libraries.create_agent("helper", library_id=library.id)
     contents = core.libraries.contents(library.id)
     assert (contents.memories, contents.agents) == (1, 1)
@@ -133,6 +133,9 @@ def test_a_deleted_library_is_gone_from_every_path_and_comes_back_whole(core, li
     with pytest.raises(NotFound):
         core.memories.search_memories("tea", subject=who)
     assert core.libraries.all() == []
+    assert core.memories.browse(actor=BOSS).total == 0
+    with pytest.raises(NotFound):
+        core.memories.get(kept.id, actor=BOSS)
     assert core.libraries.cards() == []
     assert core.libraries.agent(agent.id).library_id is None
     replacement = core.libraries.create("team", embedder="hash:32")

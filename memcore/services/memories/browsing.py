@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, and_, func, select, text, tuple_
 from sqlalchemy.sql import Select
 
 from memcore.database import queries
-from memcore.database.tables import AgentRow, MemoryRow
+from memcore.database.tables import AgentRow, LibraryRow, MemoryRow
 from memcore.errors import InvalidInput, NotFound
 from memcore.models import Actor, Memory, MemoryType, Scope, Status
 from memcore.services.libraries import LibraryService
@@ -187,6 +187,9 @@ def conditions(filter: Filter) -> list[ColumnElement[bool]]:
     out: list[ColumnElement[bool]] = []
     if filter.library_id:
         out.append(m.library_id == filter.library_id)
+    else:
+        # A deleted library's memories are nowhere until it is brought back.
+        out.append(m.library_id.in_(select(LibraryRow.id).where(LibraryRow.deleted_at.is_(None))))
     if filter.types:
         out.append(m.memory_type.in_(filter.types))
     if filter.statuses:
