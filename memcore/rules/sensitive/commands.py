@@ -16,7 +16,7 @@ Span = tuple[str, int, int]
 
 _HEADER = re.compile(
     r"(?P<name>authorization|proxy-authorization|x-[\w-]{1,30}|(?:set-)?cookie|api-?key)\s*[:=]\s*[\"']?"
-    r"(?P<scheme>(?:basic|bearer|token|digest|apikey|hmac|jwt|oauth|negotiate|ntlm|key)\s+)?(?P<v>[^\s\"',]{6,})",
+    r"(?P<scheme>(?:basic|bearer|token|digest|apikey|hmac|jwt|oauth|negotiate|ntlm|key)\s+)?(?P<v>[^\s\"',\u0080-\uffff]{6,})",
     re.IGNORECASE,
 )
 _BEARER = re.compile(

@@ -154,6 +154,8 @@ def classes(value: str) -> int:
 
 def password_shaped(value: str) -> bool:
     """True for a mix nobody writes as prose: digits with letters, or symbols inside a word."""
+    if re.fullmatch(r"@[\w.-]+(?:[:/]\S*)?", value):
+        return False  # the host after a password in an address
     if len(value) < 4 or ordinary(value) or re.fullmatch(r"[A-Za-z_-]+=+([\"'].*)?", value):
         return False
     letters = any(c.isalpha() for c in value)
