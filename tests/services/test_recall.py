@@ -357,6 +357,18 @@ def test_a_vector_without_length_is_last_and_no_number_is_odd(
     assert all(np.isfinite(h.score) for h in result.hits)
 
 
+def test_a_library_embedded_anew_by_another_process_is_read_again(
+    core: Core, library: Library, who: Subject
+) -> None:
+    put(core, library, "likes figs")
+    search(core, who, "figs")  # the library is known from here on
+    with core.runtime.engine.begin() as connection:
+        new = queries.create_collection(connection, library.id, "hash:64", 64)
+        connection.execute(text("UPDATE libraries SET collection_id = :new"), {"new": new})
+        queries.drop_collections(connection, [library.collection_id])
+    assert search(core, who, "figs") == ["likes figs"]
+
+
 def test_a_rewriter_and_a_reranker_are_used_where_the_library_says_so(
     core: Core, library: Library, who: Subject
 ) -> None:

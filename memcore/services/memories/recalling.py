@@ -13,6 +13,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, Literal
 
+from psycopg.errors import UndefinedTable
+
 from memcore.database import queries, recall_log
 from memcore.database import recall as sql
 from memcore.embeddings import Vectors
@@ -156,9 +158,19 @@ class Recalling:
         if k is not None:
             chosen = replace(chosen, max_recall=k)
         each = candidates_each(chosen)
-        pool = self._pool(
-            library, kept, subject, actor, chosen, terms, vector, each, also, mode, notices
-        )
+        try:
+            pool = self._pool(
+                library, kept, subject, actor, chosen, terms, vector, each, also, mode, notices
+            )
+        except UndefinedTable:
+            # The library was embedded anew a moment ago and its former collection is gone.
+            self._libraries.forget()
+            if self._libraries.get(library.id).collection_id == library.collection_id:
+                raise
+            return self.recall(
+                query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget,
+                settings=settings, also=also,
+            )  # fmt: skip
         candidates = pool.candidates
         clock.lap("sql")
         if kept.rerank:
