@@ -40,8 +40,7 @@ define install
 	@echo "Installing memcore and what it needs (one or two minutes the first time) …"
 	@set -o pipefail; $(BIN)/python -m pip install --disable-pip-version-check --editable '$(1)' 2>&1 \
 	  | tee .venv/install.log \
-	  | { grep -E --line-buffered '^(Collecting|Building|Installing|ERROR)' || true; } \
-	  | cut -c -100 \
+	  | { grep -oE --line-buffered '^(Collecting|Building|Installing|ERROR).{0,90}' || true; } \
 	  || { echo "That failed; .venv/install.log tells why."; exit 1; }
 	@touch $@
 endef
