@@ -3,8 +3,8 @@
     python -m benchmarks.embedded              # five rounds
 
 Each round takes a new folder and times a cold start (initdb, database, server ready) against the
-same programs run bare (initdb without syncing, then `pg_ctl -w start`); a warm start of the database
-that is there, against `pg_ctl -w start`; joining a server that runs; the start after kill -9. Ours
+same programs run bare (initdb without syncing, then `pg_ctl -w start`); a warm start of the one
+then there, against `pg_ctl -w start`; joining a server that runs; the start after kill -9. Ours
 and the bare ones take turns. Medians, and the ratio to bare.
 """
 
