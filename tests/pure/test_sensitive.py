@@ -130,6 +130,15 @@ def test_masking_is_final_and_offsets_of_a_redacted_text_name_its_masks(_: str, 
         assert masked[f.start : f.end] == f.masked
 
 
+def test_an_address_keeps_all_but_its_secret() -> None:
+    told = (
+        "库地址 amqp://ops:Wint3rPassx@10.0.0.7:5672/v，单次链接 https://s.example/secret/4k2mmz81"
+    )
+    masked, found = sensitive.redact(told)
+    assert [f.kind for f in found] == ["connection_string", "secret_link"]
+    assert "@10.0.0.7:5672/v，单次链接 https://s.example/secret/[" in masked
+
+
 def test_check_digits_decide() -> None:
     assert luhn("4539148803436467")
     assert not luhn("4539148803436468")

@@ -156,6 +156,12 @@ def _only_talk(low: str, label: _Label) -> bool:
     before = low[max(0, label.start - 40) : label.start]
     if any(c in before for c in "${<%") and re.search(r"(?:\$\{?|\{\{ ?|<|%)[\w.-]*$", before):
         return True  # the name of a variable
+    if (
+        "://" in before
+        and re.search(r"://\S*$", before)
+        and re.match(r"\S*@", low[label.end : label.end + 60])
+    ):
+        return True  # part of an address with credentials, which has a rule of its own
     compound = labels.COMPOUND.match(low, label.end)
     if compound and not re.match(
         r"[^\n]{0,3}(?:[:=]|to\b)", low[compound.end() : compound.end() + 6]

@@ -45,7 +45,7 @@ _QUANTITY = re.compile(
         (?:\s?-?(?:characters?|chars?|digits?|letters?|symbols?|bytes?|bits?|words?|numbers?|days?|hours?|hrs?|h
           |minutes?|mins?|min|seconds?|secs?|ms|months?|weeks?|years?|times?|attempts?|tries|retries
           |st|nd|rd|th|k|kb|mb|gb|m|s|d|x|step|factor|fold|way|or|and|more|位|个|个?字符|个?数字|字节|位数|次|天|小时|分钟|秒|年|月|周|日|元|块|人|条
-          |[gmk]?hz|g|rounds?|iterations?|users?|accounts?|tokens?|requests?|keys?)\w{0,12})?
+          |[gmk]?hz|g|rounds?|iterations?|users?|accounts?|tokens?|requests?|keys?)[a-z]{0,8})?
       | v?\d+(?:\.\d+){1,4}(?:[-+]\w+)*                      # versions, decimals
       | \d{4}[-/.年]\d{1,2}(?:[-/.月]\d{1,2}日?)?(?:T[\d:.+Z-]+)? # dates
       | \d{1,2}:\d{2}(?::\d{2})?(?:am|pm)?                    # times
