@@ -15,6 +15,11 @@ from memcore.vectors.inmemory import InMemoryStore
 
 BOSS = Actor("boss", operator=True)
 TOPICS = ("oolong tea", "window seats", "the Hangzhou office", "badminton", "Rust", "short replies")
+STATEMENTS = (
+    "Drinks oolong tea every morning", "Books window seats on long flights",
+    "Works from the Hangzhou office", "Plays badminton on Tuesdays", "Writes services in Rust",
+    "Wants short replies", "Grew up near Lisbon", "Keeps two grey cats",
+)  # fmt: skip
 
 
 @pytest.fixture
@@ -30,8 +35,8 @@ def elsewhere(request, core, database_url):
 
 @pytest.fixture
 def moved(core, library, who, elsewhere):
-    for i in range(12):
-        core.memories.add(Draft(f"Note {i * 37}: prefers {TOPICS[i % 6]}, case {i}"), subject=who)
+    for text_ in STATEMENTS:
+        assert core.memories.add(Draft(text_), subject=who).memory, text_
     job = core.runtime.jobs.wait(core.stores.move(library, elsewhere.id).id)
     assert job.state == "done", job.note
     core.libraries.forget()
@@ -124,10 +129,7 @@ def test_lost_vectors_and_orphans_are_found_and_repaired(core, moved, who, elsew
     store.delete(gone)
     if elsewhere.kind == "pgvector":
         with core.runtime.engine.begin() as connection:
-            name = connection.scalar(
-                text("SELECT relname FROM pg_class WHERE relname LIKE 'memcore\\_%' "
-                     "AND relkind = 'r'")
-            )  # fmt: skip
+            name = f"memcore_{moved.id.replace('-', '')[:12]}_{moved.collection_id}"
             connection.execute(
                 text(f"INSERT INTO {name} SELECT gen_random_uuid()::text, place, status, "  # noqa: S608
                      f"content_hash, embedding FROM {name} LIMIT 2")
