@@ -239,8 +239,11 @@ def _changed(old: Reading, now: Reading) -> Comparison | None:
 
 
 def _opposites(old: Reading, now: Reading) -> Comparison | None:
+    # The cheap question first: most neighbours are about something else.
+    if _shared(old.plain, now.plain) < SAME_SUBJECT:
+        return None
     pair = opposite(old.text, now.text)
-    if pair is None or _shared(old.plain, now.plain) < SAME_SUBJECT:
+    if pair is None:
         return None
     return Comparison("conflict", f"“{pair[0]}” became “{pair[1]}”.")
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _PAIRS = """
 深色 浅色; 深色 亮色; 暗色 亮色; 黑色 白色; 允许 禁止; 支持 反对; 同意 反对; 喜欢 讨厌; 喜欢 厌恶; 爱 恨; 启用 禁用; 启用 停用; 开启 关闭; 打开 关闭; 开 关;
@@ -42,8 +43,13 @@ _WORD = re.compile(
 def opposite(a: str, b: str) -> tuple[str, str] | None:
     """A word of `a` and its opposite in `b`, where neither text has both; None without. Texts in
     lower case."""
-    mine, theirs = set(_WORD.findall(a)), set(_WORD.findall(b))
+    mine, theirs = _words(a), _words(b)
     for word in sorted(mine - theirs):
         for other in sorted(_PARTNERS[word] & (theirs - mine)):
             return word, other
     return None
+
+
+@lru_cache(maxsize=4096)
+def _words(text: str) -> frozenset[str]:
+    return frozenset(_WORD.findall(text))
