@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from memcore.database.embedded import Cluster
 from tests.console import ROOT, Console, Tab, running
@@ -38,7 +39,7 @@ def test_a_cold_deep_link_opens_the_page_in_its_frame(
     tab.open(console.url(page))
     assert tab.exceptions() == []
     links = tab.page.locator("[data-testid=stSidebarNavLink]")
-    assert links.count() == len(PAGES)
+    expect(links).to_have_count(len(PAGES))
     title = tab.page.locator("h1").first.inner_text()
     current = [link for link in links.all() if link.get_attribute("aria-current") == "page"]
     assert [link.inner_text().strip().splitlines()[-1] for link in current] == [
@@ -111,7 +112,7 @@ def walk(tab: Tab) -> Iterator[str]:
 def test_every_page_opens_on_an_empty_database(empty: Console, tab: Tab) -> None:
     tab.open(empty.url())
     for title in walk(tab):
-        assert len(tab.page.get_by_test_id("stMain").inner_text()) > 60, title
+        expect(tab.page.get_by_test_id("stMain"), title).to_contain_text(re.compile(".{60}", re.S))
 
 
 @pytest.fixture(scope="module")
@@ -127,9 +128,9 @@ def cut_off(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Console]:
 def test_every_page_opens_without_a_database_and_explains(cut_off: Console, tab: Tab) -> None:
     tab.open(cut_off.url())
     for title in walk(tab):
-        said = tab.page.get_by_test_id("stMain").inner_text()
-        assert "cannot be reached" in said, title
-        assert "DATABASE_URL" in said, title
+        said = expect(tab.page.get_by_test_id("stMain"), title)
+        said.to_contain_text("cannot be reached")
+        said.to_contain_text("DATABASE_URL")
         assert "hunter2" not in tab.page.content()
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.console import Console, Tab
 
@@ -45,7 +46,7 @@ def test_a_lasso_selects_what_it_encloses_and_a_status_change_hits_exactly_that(
     chosen.wait_for()
     count = int(re.findall(r"\d+", chosen.inner_text())[0])
     assert count > 0
-    assert f"{count} superseded" in chosen.locator("xpath=..").inner_text()
+    expect(chosen.locator("xpath=..")).to_contain_text(f"{count} superseded")
     tab.page.get_by_role("button", name="Reactivate").click()
     tab.page.get_by_text("reactivated").first.wait_for()
 
@@ -56,11 +57,10 @@ def test_a_click_on_a_point_reads_that_memory(console: Console, tab: Tab) -> Non
     tab.page.mouse.move(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     hover = tab.page.locator(".js-plotly-plot .hoverlayer .hovertext").first
     hover.wait_for()
-    words = hover.text_content()
-    assert "confidence" in words
+    expect(hover).to_contain_text("confidence")
     tab.page.mouse.click(point["x"] + point["width"] / 2, point["y"] + point["height"] / 2)
     tab.widget("map_detail_panel").wait_for()
-    assert tab.page.get_by_text("Nearest by meaning").count() == 1
+    expect(tab.page.get_by_text("Nearest by meaning")).to_have_count(1)
 
 
 @pytest.mark.parametrize("dark", [False, True])
@@ -71,4 +71,5 @@ def test_it_draws_in_both_themes_without_a_complaint(
     opened(console, tab, map_colour="Group", map_query="why not on Friday afternoon")
     assert tab.exceptions() == []
     tab.page.get_by_text("Just missed", exact=True).wait_for()
-    assert tab.page.locator(".js-plotly-plot .legendtext").filter(has_text="the query").count()
+    legend = tab.page.locator(".js-plotly-plot .legendtext")
+    expect(legend.filter(has_text="the query").first).to_be_visible()
