@@ -10,6 +10,7 @@
     ├── Conflict               the record changed since it was read
     │   └── EmbedderChanged    the library was given another embedder meanwhile
     ├── LibraryDisabled        the library is switched off
+    ├── AgentMemoryOff         the agent's memory is, or it is bound to another library
     ├── DatabaseError          the database cannot be reached or used
     │   └── ExtensionMissing   pgvector is not there
     ├── EndpointError          a model endpoint failed
@@ -73,6 +74,10 @@ class EmbedderChanged(Conflict):
 
 class LibraryDisabled(MemcoreError):
     """This library is switched off: it is neither recalled nor written."""
+
+
+class AgentMemoryOff(MemcoreError):
+    """This agent's memory is switched off: it neither recalls nor writes."""
 
 
 class DatabaseError(MemcoreError):

@@ -33,8 +33,8 @@ class WhyNot:
     place: int | None
     """From 1; None when it is not a hit."""
     reason: str
-    """recalled, or the first that keeps it out: library_disabled, other_library, status, expired,
-    scope, visibility, other_agent, no_vector, stale_vector, not_matched, below_threshold,
+    """recalled, or the first that keeps it out: library_disabled, agent_off, other_library, status,
+    expired, scope, visibility, other_agent, no_vector, stale_vector, not_matched, below_threshold,
     near_duplicate, one_per_type, not_a_candidate, outranked."""
     detail: str
     checks: tuple[Check, ...]

@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     from memcore.cli import (
+        agents,
         checkpoints,
         extracting,
         gate,
@@ -50,6 +51,8 @@ def _parser() -> argparse.ArgumentParser:
         prog="memcore", description="Long-term memory for AI agents, and the console that shows it."
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    for module in (serving, memories, gate, libraries, recalling, extracting, checkpoints, mapping):
+    for module in (
+        serving, memories, gate, libraries, agents, recalling, extracting, checkpoints, mapping,
+    ):  # fmt: skip
         module.register(commands)
     return parser

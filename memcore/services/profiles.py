@@ -89,7 +89,9 @@ class ProfileService:
         )
 
     def for_agent(self, subject: Subject) -> tuple[Profile, ...]:
-        """What goes into a prompt: the user's profile and, with a project, the project's."""
+        """What goes into a prompt: the user's profile and, with a project, the project's. Raises
+        NotFound, LibraryDisabled, AgentMemoryOff."""
+        self._libraries.opened(subject)
         actor = Actor(subject.user_id)
         found = [
             self.get(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import streamlit as st
 
@@ -41,6 +42,12 @@ def _close_when_done() -> None:
 def _done(text: str, *, undo: str | None = None) -> None:
     messages.done(text, undo=undo, of="libraries")
     st.session_state["library_acts_close"] = True
+
+
+def _undo_of(subject_id: str, before: str | None, kind: Literal["library", "agent"]) -> str | None:
+    """What takes back the change just made; None where saving changed nothing."""
+    now = session.service().libraries.last_change(subject_id, kind)
+    return None if now == before else now
 
 
 # ---- libraries ----------------------------------------------------------------------------------
@@ -121,9 +128,10 @@ def menu(library: Library, *, enabled: bool, key: str) -> None:
 def enable(library_id: str, enabled: bool) -> None:
     with messages.attempt("Switching the library"):
         libraries = session.service().libraries
+        before = libraries.last_change(library_id)
         library = libraries.enable(library_id, enabled, actor=session.actor())
         said = "enabled" if enabled else "disabled: it is neither recalled nor written"
-        messages.done(f"{library.name} {said}.", undo=libraries.last_change(library.id),
+        messages.done(f"{library.name} {said}.", undo=_undo_of(library.id, before, "library"),
                       of="libraries")  # fmt: skip
     reads.forget()
 
@@ -131,11 +139,12 @@ def enable(library_id: str, enabled: bool) -> None:
 def _rename(library_id: str) -> None:
     with messages.attempt("Renaming"):
         libraries = session.service().libraries
+        before = libraries.last_change(library_id)
         library = libraries.edit(
             library_id, name=st.session_state["library_name"],
             description=st.session_state["library_description"], actor=session.actor(),
         )  # fmt: skip
-        _done(f"Saved as {library.name}.", undo=libraries.last_change(library.id))
+        _done(f"Saved as {library.name}.", undo=_undo_of(library.id, before, "library"))
     reads.forget()
 
 
@@ -230,10 +239,14 @@ def _save_agent(agent_id: str | None) -> None:
     with messages.attempt("Saving the agent"):
         libraries = session.service().libraries
         if agent_id is None:
-            agent = libraries.create_agent(value["agent_name"], **fields)
+            agent = libraries.create_agent(value["agent_name"], actor=session.actor(), **fields)
+            _done(f"Agent {agent.name} created.")
         else:
-            agent = libraries.edit_agent(agent_id, name=value["agent_name"], **fields)
-        _done(f"Agent {agent.name} saved.")
+            before = libraries.last_change(agent_id, "agent")
+            agent = libraries.edit_agent(
+                agent_id, name=value["agent_name"], actor=session.actor(), **fields
+            )
+            _done(f"Agent {agent.name} saved.", undo=_undo_of(agent.id, before, "agent"))
     reads.forget()
 
 
@@ -275,8 +288,8 @@ def agent_actions(agent: Agent, libraries: Mapping[str, str]) -> None:
 
 def _delete_agent(agent: Agent) -> None:
     with messages.attempt("Deleting the agent"):
-        session.service().libraries.delete_agent(agent.id)
-        _done(f"Agent {agent.name} deleted.")
+        batch = session.service().libraries.delete_agent(agent.id, actor=session.actor())
+        _done(f"Agent {agent.name} deleted.", undo=batch)
     reads.forget()
 
 
@@ -285,7 +298,8 @@ def delete_agent_dialog(agent: Agent) -> None:
     _close_when_done()
     st.markdown(
         f"**{messages.plain(agent.name)}** will be deleted. What it remembered stays in its "
-        "library, as no agent's own. This cannot be undone."
+        "library, as no agent's own: every agent of that library then recalls it. Undo brings the "
+        "agent back with all that was its own."
     )
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Keep it", key="agent_keep"):

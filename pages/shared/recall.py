@@ -39,6 +39,7 @@ _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d.*\+00:00$")
 CHECKS = {
     "library_disabled": "Library",
+    "agent_off": "Agent's memory",
     "other_library": "In this library",
     "status": "Status",
     "expired": "Expiry",

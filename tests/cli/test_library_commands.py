@@ -68,3 +68,26 @@ def test_reindex_repairs_and_changes_the_embedder(run: Run, database_url: str) -
 def test_sweep_and_secret_key_answer(run: Run) -> None:
     assert run("sweep")[1]["archived"] == 0
     assert len(run("secret-key")[1]["key"]) == 44
+
+
+def test_an_agent_is_made_bound_and_switched_off_and_its_commands_then_say_so(run: Run) -> None:
+    run("libraries", "--create", "shelf", "--embedder", "hash:32")
+    code, made = run("agents", "--create", "desk", "--library", "shelf", "--window", "6")
+    assert (code, made["memory_enabled"], made["short_term_memory_size"]) == (0, True, 6)
+    who = ("--library", "shelf", "--user", "u1", "--agent", "desk")
+    assert run("search", "tea", *who)[0] == 0
+    code, off = run("agents", "desk", "--memory", "off")
+    assert (code, off["memory_enabled"], off["short_term_memory_size"]) == (0, False, 6)
+    for command in (("search", "tea"), ("add", "Prefers oolong tea in the morning")):
+        code, refused = run(*command, *who)
+        assert (code, refused["error"]) == (1, "AgentMemoryOff")
+        assert "'desk' is switched off" in refused["message"]
+        assert refused["hint"]
+    assert run("search", "tea", *who[:4])[0] == 0
+    code, unbound = run("agents", "desk", "--library", "", "--rename", "hall")
+    assert (unbound["library_id"], unbound["name"]) == (None, "hall")
+    code, bound = run("agents", "hall", "--library", "shelf")
+    assert bound["memory_enabled"]
+    code, listed = run("agents")
+    assert [a["name"] for a in listed] == ["hall"]
+    assert run("agents", "--memory", "on")[0] == 1

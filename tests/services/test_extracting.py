@@ -347,7 +347,9 @@ def test_the_offline_extractor_serves_a_library_without_a_model(
 
 
 def test_switched_off_extraction_runs_only_when_asked(core: Core, who: Subject) -> None:
-    agent = core.libraries.create_agent("quiet")
+    agent = core.libraries.create_agent(
+        "quiet", library_id=who.library_id, extraction_enabled=False
+    )
     there = replace(who, agent_id=agent.id)
     say(core, there, "一", "二", "三", "记住：我对乳胶过敏")
     assert core.conversations.extract("s1", actor=ME) is None

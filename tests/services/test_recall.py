@@ -105,7 +105,8 @@ def test_what_is_not_recallable_is_on_no_channel(core: Core, library: Library, m
 
 
 def _agent(core: Core, name: str) -> str:
-    return core.libraries.create_agent(name).id
+    (library,) = core.libraries.all()
+    return core.libraries.create_agent(name, library_id=library.id).id
 
 
 def test_members_only_memories_open_and_close_with_membership(core: Core, library: Library) -> None:

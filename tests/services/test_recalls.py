@@ -20,7 +20,7 @@ OPERATOR = Actor("op", operator=True)
 
 @pytest.fixture
 def agent(core: Core, who: Subject) -> Subject:
-    return replace(who, agent_id=core.libraries.create_agent("aide").id)
+    return replace(who, agent_id=core.libraries.create_agent("aide", library_id=who.library_id).id)
 
 
 def test_a_replay_under_the_same_settings_changes_nothing(

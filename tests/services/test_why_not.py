@@ -75,7 +75,7 @@ def test_a_disabled_library_and_another_library_are_reasons(
 
 
 def test_another_agents_memory_is_explained(core: Core, library: Library, who: Subject) -> None:
-    one, two = (core.libraries.create_agent(n).id for n in ("one", "two"))
+    one, two = (core.libraries.create_agent(n, library_id=library.id).id for n in ("one", "two"))
     memory_id = put(core, library, "tin whistle", agent_id=one)
     assert ask(core, memory_id, replace(who, agent_id=two)).reason == "other_agent"
     assert ask(core, memory_id, replace(who, agent_id=one)).present
@@ -188,7 +188,7 @@ def test_a_hit_says_its_place_and_shows_its_terms(
 
 def test_asking_leaves_no_trace(core: Core, library: Library, who: Subject) -> None:
     memory_id = put(core, library, "tin whistle")
-    agent = replace(who, agent_id=core.libraries.create_agent("one").id)
+    agent = replace(who, agent_id=core.libraries.create_agent("one", library_id=library.id).id)
     ask(core, memory_id, agent)
     assert core.memories.get(memory_id, actor=OPERATOR).access_count == 0
     with core.runtime.engine.connect() as connection:

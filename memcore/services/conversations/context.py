@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from memcore.errors import LibraryDisabled, NotFound
+from memcore.errors import AgentMemoryOff, LibraryDisabled, NotFound
 from memcore.models import Actor, Message, SearchResult, Subject
 from memcore.rules.aggregation import Profile
 from memcore.rules.injection import Block, Line, block, memory_line
@@ -65,19 +65,17 @@ class ContextBuilding(Messages):
         Raises NotFound, DatabaseError."""
         actor = actor or Actor(subject.user_id)
         short = self._short_term_of(subject, actor)
-        notice = self._switched_off(subject)
         recall: SearchResult | None = None
         profile: tuple[Profile, ...] = ()
         budget = 0
-        if not notice:
-            find = self._memories.recall if preview else self._memories.search_memories
-            try:
-                recall = find(message, subject=subject, actor=actor, k=k)
-                profile = self._memories.get_profile_for_agent(subject)
-                budget = self._budget(subject)
-                notice = recall.notice
-            except LibraryDisabled as error:
-                notice = str(error)
+        find = self._memories.recall if preview else self._memories.search_memories
+        try:
+            recall = find(message, subject=subject, actor=actor, k=k)
+            profile = self._memories.get_profile_for_agent(subject)
+            budget = self._budget(subject)
+            notice = recall.notice
+        except (LibraryDisabled, AgentMemoryOff) as error:
+            notice = str(error)
         made = block(_lines(profile, recall), budget)
         earlier = _summary_block(short)
         parts = [p for p in (system.strip(), made.text, earlier) if p]
@@ -107,15 +105,6 @@ class ContextBuilding(Messages):
             return self.short_term(subject.session_id, actor=actor)
         except NotFound:
             return None
-
-    def _switched_off(self, subject: Subject) -> str:
-        """Why nothing may be recalled; empty: it may."""
-        if subject.agent_id is None:
-            return ""
-        agent = self._libraries.agent(subject.agent_id)
-        if agent.memory_enabled:
-            return ""
-        return f"The memory of the agent {agent.name!r} is switched off."
 
     def _budget(self, subject: Subject) -> int:
         return self._libraries.settings(subject.library_id).settings.context_token_budget

@@ -297,6 +297,7 @@ class Extracting(Messages, RunLog):
         proposal = item.proposal
         try:
             if proposal.action is Action.DELETE:
+                self._libraries.opened(subject)
                 self._memories.delete([proposal.target_id or ""], actor=actor)
                 return replace(item, status="deleted", memory_id=proposal.target_id)
             added = self._memories.add(

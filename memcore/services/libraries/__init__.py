@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import threading
 
-from memcore.models import Library
+from memcore.models import Agent, Library
 from memcore.services.libraries.agents import Agents
 from memcore.services.libraries.embedding import Pair, Reembedding
 from memcore.services.libraries.figures import Card, Contents, LibraryFigures, Statistics
 from memcore.services.libraries.health import Health, HealthChecks
-from memcore.services.libraries.keeping import Keeping
 from memcore.services.libraries.presets import PRESETS, Preset
 from memcore.services.libraries.sweeping import Sweeping, Swept
 from memcore.services.runtime import Runtime
@@ -21,10 +20,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-class LibraryService(Keeping, Agents, LibraryFigures, Reembedding, HealthChecks, Sweeping):
+class LibraryService(Agents, LibraryFigures, Reembedding, HealthChecks, Sweeping):
     """Safe to share between threads."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
         self._cache: dict[str, tuple[float, Library]] = {}
+        self._agents: dict[str, tuple[float, Agent]] = {}
         self._lock = threading.Lock()

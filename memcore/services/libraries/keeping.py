@@ -11,7 +11,7 @@ import time
 import uuid
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Connection, func, insert, select, update
 from sqlalchemy.exc import IntegrityError
@@ -19,13 +19,20 @@ from sqlalchemy.exc import IntegrityError
 from memcore import settings as settings_rules
 from memcore.database import queries
 from memcore.database.tables import AgentRow, HistoryRow, LibraryRow
-from memcore.errors import ConfigError, Conflict, InvalidInput, NotFound
+from memcore.errors import (
+    AgentMemoryOff,
+    ConfigError,
+    Conflict,
+    InvalidInput,
+    LibraryDisabled,
+    NotFound,
+)
 from memcore.extraction import prompt
-from memcore.models import Actor, Library
+from memcore.models import Actor, Agent, Library, Subject
 from memcore.rules import permissions
 from memcore.services.libraries.presets import PRESETS
 from memcore.services.runtime import Runtime
-from memcore.settings import Resolved
+from memcore.settings import LibrarySettings, Resolved
 from memcore.text import clean
 
 # Settings change rarely and are read at every recall; another process sees a change this late.
@@ -39,7 +46,14 @@ class Keeping:
 
     _runtime: Runtime
     _cache: dict[str, tuple[float, Library]]
+    _agents: dict[str, tuple[float, Agent]]
     _lock: threading.Lock
+
+    def bar(self, subject: Subject) -> AgentMemoryOff | None:
+        raise NotImplementedError  # Agents has it
+
+    def _undo_agent(self, connection: Connection, row: Any, actor: Actor | None) -> Agent:
+        raise NotImplementedError  # Agents has it
 
     def create(
         self,
@@ -146,6 +160,20 @@ class Keeping:
         environment variable, calibration or default."""
         return self._change(library_id, "edit", actor, overrides=self._checked(overrides))
 
+    def opened(self, subject: Subject) -> tuple[Library, LibrarySettings]:
+        """The library that is to be recalled from or written to for `subject`, and its settings.
+        Raises NotFound, LibraryDisabled, AgentMemoryOff."""
+        library = self.get(subject.library_id)
+        settings = self._runtime.settings_of(library).settings
+        if not settings.enabled:
+            raise LibraryDisabled(
+                f"The library {library.name!r} is switched off: nothing is recalled or written.",
+                hint="Switch it on on the Libraries page.",
+            )
+        if (barred := self.bar(subject)) is not None:
+            raise barred
+        return library, settings
+
     def enable(self, library_id: str, enabled: bool, *, actor: Actor | None = None) -> Library:
         """Switch it on or off. Off, it is neither recalled nor written, and says so."""
         library = self.get(library_id)
@@ -176,13 +204,18 @@ class Keeping:
         permissions.need_operator(actor)
         library = self.get(library_id)
         with self._runtime.engine.begin() as connection:
-            bound = list(
-                connection.scalars(
-                    update(AgentRow)
+            bound = {
+                row.id: row.memory_enabled
+                for row in connection.execute(
+                    select(AgentRow.id, AgentRow.memory_enabled)
                     .where(AgentRow.library_id == library.id)
-                    .values(library_id=None, memory_enabled=False, updated_at=func.now())
-                    .returning(AgentRow.id)
+                    .with_for_update()
                 )
+            }
+            connection.execute(
+                update(AgentRow)
+                .where(AgentRow.id.in_(list(bound)))
+                .values(library_id=None, memory_enabled=False, updated_at=func.now())
             )
             gone_at = connection.execute(
                 update(LibraryRow)
@@ -200,9 +233,9 @@ class Keeping:
         self.forget()
         return batch
 
-    def undo(self, batch_id: str, *, actor: Actor | None = None) -> Library:
-        """Take back a deletion or a change of settings. Raises NotFound, Conflict (changed again
-        since, purged, or its name is taken)."""
+    def undo(self, batch_id: str, *, actor: Actor | None = None) -> Library | Agent:
+        """Take back a deletion or a change of a library or an agent. Raises NotFound, Conflict
+        (changed again since, purged, or its name is taken)."""
         permissions.need_operator(actor)
         with self._runtime.engine.begin() as connection:
             row = None
@@ -211,7 +244,7 @@ class Keeping:
                     select(*HistoryRow.__table__.columns)
                     .where(
                         HistoryRow.batch_id == batch_id,
-                        HistoryRow.kind == "library",
+                        HistoryRow.kind.in_(("library", "agent")),
                         HistoryRow.action.in_(("edit", "delete")),
                         HistoryRow.undone_by.is_(None),
                     )
@@ -219,49 +252,24 @@ class Keeping:
                 ).first()
             if row is None:
                 raise NotFound("There is nothing left to undo.")
-            current = connection.execute(
-                select(*LibraryRow.__table__.columns)
-                .where(LibraryRow.id == row.subject_id)
-                .with_for_update()
-            ).first()
-            if current is None:
-                raise Conflict("The library was purged since.")
-            before, after = dict(row.before or {}), dict(row.after or {})
-            agents = before.pop("agents", [])
-            if row.action == "delete":
-                before["deleted_at"] = None
+            agent = None
+            if row.kind == "agent":
+                agent = self._undo_agent(connection, row, actor)
             else:
-                if any(getattr(current, name) != value for name, value in after.items()):
-                    raise Conflict("It was changed again since.")
-            try:
-                with connection.begin_nested():
-                    connection.execute(
-                        update(LibraryRow)
-                        .where(LibraryRow.id == row.subject_id)
-                        .values(updated_at=func.now(), **before)
-                    )
-            except IntegrityError:
-                raise _taken(str(before.get("name"))) from None
-            connection.execute(
-                update(AgentRow)
-                .where(AgentRow.id.in_(agents), AgentRow.library_id.is_(None))
-                .values(library_id=row.subject_id, memory_enabled=True)
-            )
-            batch = self._record(connection, row.subject_id, "undo", actor, after, before)
-            connection.execute(
-                update(HistoryRow).where(HistoryRow.id == row.id).values(undone_by=batch)
-            )
+                self._undo_library(connection, row, actor)
         self.forget()
-        return self.get(row.subject_id)
+        return agent or self.get(row.subject_id)
 
-    def last_change(self, library_id: str) -> str | None:
-        """Id of its newest change that `undo` takes back."""
+    def last_change(
+        self, subject_id: str, kind: Literal["library", "agent"] = "library"
+    ) -> str | None:
+        """Id of the newest change of a library or an agent that `undo` takes back."""
         with self._runtime.engine.connect() as connection:
             found: str | None = connection.scalar(
                 select(HistoryRow.batch_id)
                 .where(
-                    HistoryRow.kind == "library",
-                    HistoryRow.subject_id == self.get(library_id).id,
+                    HistoryRow.kind == kind,
+                    HistoryRow.subject_id == subject_id,
                     HistoryRow.action.in_(("edit", "delete")),
                     HistoryRow.undone_by.is_(None),
                 )
@@ -271,11 +279,46 @@ class Keeping:
         return found
 
     def forget(self) -> None:
-        """Drop cached libraries, so that the next read is fresh."""
+        """Drop cached libraries and agents, so that the next read is fresh."""
         with self._lock:
             self._cache.clear()
+            self._agents.clear()
 
     # ---- parts
+
+    def _undo_library(self, connection: Connection, row: Any, actor: Actor | None) -> None:
+        current = connection.execute(
+            select(*LibraryRow.__table__.columns)
+            .where(LibraryRow.id == row.subject_id)
+            .with_for_update()
+        ).first()
+        if current is None:
+            raise Conflict("The library was purged since.")
+        before, after = dict(row.before or {}), dict(row.after or {})
+        agents = before.pop("agents", {})
+        if row.action == "delete":
+            before["deleted_at"] = None
+        elif any(getattr(current, name) != value for name, value in after.items()):
+            raise Conflict("It was changed again since.")
+        try:
+            with connection.begin_nested():
+                connection.execute(
+                    update(LibraryRow)
+                    .where(LibraryRow.id == row.subject_id)
+                    .values(updated_at=func.now(), **before)
+                )
+        except IntegrityError:
+            raise _taken(str(before.get("name"))) from None
+        for agent_id, remembers in agents.items():
+            connection.execute(
+                update(AgentRow)
+                .where(AgentRow.id == agent_id, AgentRow.library_id.is_(None))
+                .values(library_id=row.subject_id, memory_enabled=remembers)
+            )
+        batch = self._record(connection, row.subject_id, "undo", actor, after, before)
+        connection.execute(
+            update(HistoryRow).where(HistoryRow.id == row.id).values(undone_by=batch)
+        )
 
     def _change(self, library_id: str, action: str, actor: Actor | None, **values: Any) -> Library:
         permissions.need_operator(actor)
@@ -311,15 +354,7 @@ class Keeping:
         before: Mapping[str, Any],
         after: Mapping[str, Any],
     ) -> str:
-        batch = str(uuid.uuid4())
-        connection.execute(
-            insert(HistoryRow).values(
-                actor=actor.user_id if actor else "system", action=action, kind="library",
-                subject_id=library_id, library_id=library_id, batch_id=batch,
-                before=_plain(before), after=_plain(after),
-            )
-        )  # fmt: skip
-        return batch
+        return record(connection, "library", library_id, library_id, action, actor, before, after)
 
     def _checked(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
         checked = {
@@ -345,6 +380,28 @@ def _name(name: str) -> str:
 
 def _taken(name: str) -> Conflict:
     return Conflict(f"There is a library called {name!r} already.", hint="Choose another name.")
+
+
+def record(
+    connection: Connection,
+    kind: str,
+    subject_id: str,
+    library_id: str | None,
+    action: str,
+    actor: Actor | None,
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+) -> str:
+    """Write a history line of one act on a library or an agent; returns the id `undo` takes."""
+    batch = str(uuid.uuid4())
+    connection.execute(
+        insert(HistoryRow).values(
+            actor=actor.user_id if actor else "system", action=action, kind=kind,
+            subject_id=subject_id, library_id=library_id, batch_id=batch,
+            before=_plain(before), after=_plain(after),
+        )
+    )  # fmt: skip
+    return batch
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:

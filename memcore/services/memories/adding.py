@@ -28,7 +28,6 @@ from memcore.errors import (
     EndpointError,
     InvalidInput,
     InvalidVector,
-    LibraryDisabled,
     PermissionDenied,
 )
 from memcore.models import (
@@ -97,7 +96,7 @@ class Adding:
         looked at it, so rate and instruction-like wording do not hold it. `updates`: the memory it
         replaces, where a recall for the subject may return that one. Raises
         InvalidInput (no session for a session memory, and the like), PermissionDenied,
-        LibraryDisabled, NotFound, DatabaseError."""
+        LibraryDisabled, AgentMemoryOff, NotFound, DatabaseError."""
         library, settings = self._open(subject)
         actor = actor or Actor(subject.user_id)
         screen = screened(draft)
@@ -138,14 +137,7 @@ class Adding:
     # ---- parts
 
     def _open(self, subject: Subject) -> tuple[Library, LibrarySettings]:
-        library = self._libraries.get(subject.library_id)
-        settings = self._runtime.settings_of(library).settings
-        if not settings.enabled:
-            raise LibraryDisabled(
-                f"The library {library.name!r} is switched off: nothing is recalled or written.",
-                hint="Switch it on on the Libraries page.",
-            )
-        return library, settings
+        return self._libraries.opened(subject)
 
     def _embedded(self, library: Library, texts: Sequence[str]) -> list[Vectors | str]:
         """A vector per text, or why there is none: then 'no duplicate' is not known."""

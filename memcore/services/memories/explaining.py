@@ -65,7 +65,10 @@ class Explaining(Recalling):
         kept = self._runtime.settings_of(library).settings
         memory = self.get(memory_id, actor=actor)
         known = self._known(memory, library, subject, share=kept.share_between_agents)
-        standing = _standing(memory, known, library, subject, enabled=kept.enabled)
+        standing = _standing(
+            memory, known, library, subject, enabled=kept.enabled,
+            agent=self._agent_check(library, subject),
+        )  # fmt: skip
         checks = tuple(check for check, _ in standing)
         barred = [(check, change) for check, change in standing if not check.passed]
         if barred:
@@ -85,6 +88,17 @@ class Explaining(Recalling):
             also=(memory.id,),
         )  # fmt: skip
         return _ranked(memory, known, result, checks)
+
+    def _agent_check(self, library: Library, subject: Subject) -> tuple[Check, Change]:
+        """Whether the subject's agent may recall anything here at all."""
+        barred = self._libraries.bar(subject)
+        note = barred.message if barred else "The agent's memory is on, or no agent asks."
+        check = Check("agent_off", barred is None, "off" if barred else "on", "on", note)
+        if barred and subject.agent_id:
+            bound = self._libraries.agent(subject.agent_id).library_id
+            if bound != library.id:
+                return check, Change("agent's library", bound, library.id)
+        return check, Change("agent's memory", False, True)
 
     def _known(
         self, memory: Memory, library: Library, subject: Subject, *, share: bool
@@ -118,7 +132,13 @@ class Explaining(Recalling):
 
 
 def _standing(
-    memory: Memory, known: dict[str, bool], library: Library, subject: Subject, *, enabled: bool
+    memory: Memory,
+    known: dict[str, bool],
+    library: Library,
+    subject: Subject,
+    *,
+    enabled: bool,
+    agent: tuple[Check, Change],
 ) -> list[tuple[Check, Change | None]]:
     """The checks before any ranking, each with the change that would let the memory through."""
     same_library = memory.library_id == library.id
@@ -138,6 +158,7 @@ def _standing(
                   else f"The library {library.name!r} is switched off."),
             Change("enabled", False, True),
         ),
+        agent,
         (
             Check("other_library", same_library, memory.library_id, library.id,
                   "It is in the library searched." if same_library

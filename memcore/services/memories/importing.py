@@ -93,8 +93,8 @@ class Importing:
     ) -> list[Judged]:
         """Judge and store `drafts` in order, as `add` would one by one; all in one transaction, so
         trouble stores nothing. A draft that cannot be used is refused alone, with its reason.
-        `progress` is told how many are embedded. Raises LibraryDisabled, PermissionDenied,
-        EndpointError, DatabaseError."""
+        `progress` is told how many are embedded. Raises LibraryDisabled, AgentMemoryOff,
+        PermissionDenied, EndpointError, DatabaseError."""
         library, settings = self._open(subject)
         actor = actor or Actor(subject.user_id)
         out: list[Judged] = [Judged(None, None)] * len(drafts)

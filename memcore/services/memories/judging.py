@@ -30,7 +30,8 @@ class Judging:
         self, draft: Draft, *, subject: Subject, actor: Actor | None = None
     ) -> tuple[Facts, Verdict]:
         """What the gate would say to one draft, with the facts it would say it on. Raises
-        InvalidInput, PermissionDenied, LibraryDisabled, NotFound, DatabaseError."""
+        InvalidInput, PermissionDenied, LibraryDisabled, AgentMemoryOff, NotFound,
+        DatabaseError."""
         return self.validate_many([draft], subject=subject, actor=actor)[0]
 
     propose = validate_memory

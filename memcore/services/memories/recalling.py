@@ -76,8 +76,8 @@ class Recalling:
         `k` replaces the library's max_recall; `token_budget` also drops what would not fit into a
         prompt of that many tokens; `types` and `scopes` keep only those, where given. When an
         agent asks, its hits count as used and the recall is logged as the library says. Raises
-        InvalidInput, LibraryDisabled, NotFound, EndpointError (in `vector` mode; otherwise
-        keywords still answer, and `notice` says so), DatabaseError.
+        InvalidInput, LibraryDisabled, AgentMemoryOff, NotFound, EndpointError (in `vector` mode;
+        otherwise keywords still answer, and `notice` says so), DatabaseError.
         """
         result = self.recall(
             query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget,
