@@ -19,7 +19,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, cast
 
 from memcore.embeddings.hashing import HashEmbedder
 
@@ -39,7 +39,8 @@ class Asked:
 @dataclass
 class Reply:
     """What to answer instead of the normal reply. `change` edits the normal one; `raw` sends
-    bytes as they are; `delay` seconds pass before, `drip` seconds between single bytes."""
+    bytes as they are; `delay` seconds pass before, `drip` seconds between single bytes of the body,
+    `slow` between those of the whole answer, status line first."""
 
     status: int = 200
     body: Any = None
@@ -48,7 +49,28 @@ class Reply:
     raw: bytes | None = None
     delay: float = 0.0
     drip: float = 0.0
+    slow: float = 0.0
     hang_up: bool = False
+
+
+class _Slow:
+    """Writes a byte at a time."""
+
+    def __init__(self, inner: Any, seconds: float, stopping: threading.Event) -> None:
+        self._inner = inner
+        self._seconds = seconds
+        self._stopping = stopping
+
+    def write(self, data: bytes) -> int:
+        for i in range(len(data)):
+            self._inner.write(data[i : i + 1])
+            self._inner.flush()
+            if self._stopping.wait(self._seconds):
+                break
+        return len(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
 
 class Loopback:
@@ -144,6 +166,8 @@ class Loopback:
                 answer = special.change(answer)
         else:
             status, answer = special.status, special.body
+        if special.slow:
+            handler.wfile = cast(Any, _Slow(handler.wfile, special.slow, self._stopping))
         payload = special.raw if special.raw is not None else json.dumps(answer).encode()
         handler.send_response(status)
         sent = {"Content-Type": "application/json", **special.headers}

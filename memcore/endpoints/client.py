@@ -39,7 +39,7 @@ class Client:
     """An endpoint that can be asked from several threads; at most four calls run at a time, so
     reruns of a page cannot pile calls up on a server that hangs.
 
-    `timeout`: seconds for one try; `budget`: seconds for a call with all its tries and waits;
+    `timeout`: seconds for one try, from looking up the name to the reply's last byte; `budget`: seconds for a call with all its tries and waits;
     `retries`: tries after the first.
     """
 
@@ -84,13 +84,13 @@ class Client:
     def _tried(self, call: Callable[[openai.OpenAI], _T], deadline: float) -> _T:
         client = self._client()
         for attempt in range(self._retries + 1):
-            left = deadline - time.monotonic()
+            given = max(0.1, min(self._timeout, deadline - time.monotonic()))
             try:
-                return call(client.with_options(timeout=max(0.1, min(self._timeout, left))))
+                return call(client.with_options(timeout=given))
             except MemcoreError:
                 raise
             except Exception as error:
-                failure, again = self._explained(error)
+                failure, again = self._explained(error, given)
                 wait = _wait(error, attempt)
                 if not again or attempt == self._retries:
                     raise failure from None
@@ -128,8 +128,9 @@ class Client:
                 )
             return self._opened
 
-    def _explained(self, error: Exception) -> tuple[MemcoreError, bool]:
-        """What went wrong, in memcore's words, and whether another try may help."""
+    def _explained(self, error: Exception, given: float) -> tuple[MemcoreError, bool]:
+        """What went wrong within the `given` seconds, in memcore's words, and whether another try
+        may help."""
         import openai
 
         cause: BaseException | None = error
@@ -139,7 +140,7 @@ class Client:
             cause = cause.__cause__
         if isinstance(error, openai.APITimeoutError):
             return EndpointTimeout(
-                f"{self.url} did not answer within {self._timeout:g} s.",
+                f"{self.url} did not answer within {given:.2g} s.",
                 hint="Check that the server is up and not overloaded, then try again.",
             ), True
         if isinstance(error, openai.APIStatusError):

@@ -1,6 +1,8 @@
 """Embedding over real HTTP, with a server that answers well, badly, late or not at all."""
 
 import logging
+import socket
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -214,12 +216,73 @@ def test_a_server_that_hangs_is_left_within_the_budget(server: Loopback) -> None
     assert time.monotonic() - began < 3
 
 
-def test_a_server_that_drips_its_reply_is_left(server: Loopback) -> None:
-    server.next(*[Reply(change=lambda a: a, drip=0.1)] * 5)
+@pytest.mark.parametrize("how", ["drip", "slow"])
+def test_a_server_that_drips_its_body_or_its_headers_is_left_in_time(
+    server: Loopback, how: str
+) -> None:
+    # Each byte comes well within a read's timeout; all of them would take a minute.
+    server.next(*[Reply(change=lambda a: a, **{how: 0.1})] * 8)
+    embedder = embedder_of(server, timeout=0.5, budget=1.2)
+    began = time.monotonic()
+    with pytest.raises(EndpointTimeout, match="did not answer"):
+        embedder.embed_query("tea")
+    assert 0.4 < time.monotonic() - began < 1.7
     began = time.monotonic()
     with pytest.raises(EndpointTimeout):
-        embedder_of(server, timeout=0.5, budget=1.2).embed_query("tea")
-    assert time.monotonic() - began < 5
+        embedder_of(server, timeout=60, budget=0.8, retries=0).embed_query("tea")
+    assert time.monotonic() - began < 1.3
+
+
+def test_after_a_slow_reply_the_next_call_has_all_its_time_again(server: Loopback) -> None:
+    embedder = embedder_of(server, timeout=0.5, budget=0.6, retries=0)
+    for _ in range(3):
+        assert embedder.embed_query("tea").shape == (64,)
+        server.next(Reply(slow=0.1))
+        with pytest.raises(EndpointTimeout):
+            embedder.embed_query("tea")
+        time.sleep(0.3)
+        assert embedder.embed_query("tea").shape == (64,)
+
+
+def test_a_server_that_never_finishes_the_tls_handshake_is_left_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        client = Client(
+            f"https://127.0.0.1:{port}/v1", None, timeout=0.5, budget=0.8, retries=0,
+            allowed=frozenset({f"127.0.0.1:{port}"}),
+        )  # fmt: skip
+        began = time.monotonic()
+        with pytest.raises(EndpointError):
+            client.ask(lambda opened: opened.models.list())
+        assert time.monotonic() - began < 1.3
+        client.close()
+
+
+def test_a_name_that_is_looked_up_for_ever_is_left_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def hang(*_: object, **__: object) -> list[object]:
+        ended.wait(30)
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    client = Client("https://models.example/v1", None, timeout=0.3, budget=0.5, retries=0)
+    began = time.monotonic()
+    with pytest.raises(EndpointTimeout):
+        client.ask(lambda opened: opened.models.list())
+    assert time.monotonic() - began < 1
+    ended.set()
+    client.close()
+
+
+def test_an_address_that_swallows_everything_leaves_time_for_the_next(
+    server: Loopback, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # 192.0.2.0/24 is for documentation: nothing answers there, or the network refuses at once.
+    monkeypatch.setattr(
+        "memcore.endpoints.transport.guard.check", lambda *_: ("192.0.2.1", "127.0.0.1")
+    )
+    assert embedder_of(server, timeout=1.0, budget=2.0).embed_query("tea").shape == (64,)
 
 
 def test_reruns_do_not_pile_calls_up_on_a_server_that_hangs(server: Loopback) -> None:
