@@ -45,8 +45,9 @@ define install
 	@touch $@
 endef
 
+# With LangGraph, so that the demo has threads to show on the Checkpoints page.
 .venv/installed: pyproject.toml | .venv/created
-	$(call install,.)
+	$(call install,.[langgraph])
 
 .venv/installed-dev: pyproject.toml | .venv/created
 	$(call install,.[dev])

@@ -51,9 +51,11 @@ def nothing_yet() -> None:
         st.code("graph = builder.compile(checkpointer=core.checkpoints.saver())", "python",
                 width=560)  # fmt: skip
         if source.read_only:
-            st.caption("This database is marked read-only: no demo threads can be written.")
+            st.caption("This database is marked read-only: no demo threads can be written.",
+                       text_alignment="center")  # fmt: skip
         elif find_spec("langgraph") is None:
-            st.caption("Demo threads need LangGraph: pip install 'memcore[langgraph]'")
+            st.caption("Demo threads need LangGraph: pip install 'memcore[langgraph]'",
+                       text_alignment="center")  # fmt: skip
         else:
             st.button("Load demo threads", key="checkpoints_demo", type="primary",
                       icon=":material/auto_awesome:", on_click=load_demo)  # fmt: skip

@@ -257,7 +257,9 @@ def no_library() -> None:
         "A library holds memories and says how they are judged, embedded and recalled. "
         "Look around with a finished example first, or create your own.",
     ):
-        with st.container(horizontal=True, horizontal_alignment="center"):
+        with st.container(
+            horizontal=True, horizontal_alignment="center", vertical_alignment="center"
+        ):
             st.button("Load demo data", key="frame_load_demo", type="primary",
                       icon=":material/auto_awesome:", on_click=_load_demo)  # fmt: skip
             st.page_link("libraries.py", label="Create a library", icon=":material/add:")
