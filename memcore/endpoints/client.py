@@ -39,8 +39,8 @@ class Client:
     """An endpoint that can be asked from several threads; at most four calls run at a time, so
     reruns of a page cannot pile calls up on a server that hangs.
 
-    `timeout`: seconds for one try, from looking up the name to the reply's last byte; `budget`: seconds for a call with all its tries and waits;
-    `retries`: tries after the first.
+    `timeout`: seconds for one try, from looking up the name to the reply's last byte; `budget`:
+    seconds for a call with all its tries and waits; `retries`: tries after the first.
     """
 
     def __init__(

@@ -11,6 +11,7 @@ from datetime import datetime, time
 import streamlit as st
 
 from memcore import demo
+from memcore.demo import threads
 from memcore.models import Memory, MemoryType, Scope, Status, Subject, Visibility
 from memcore.services.memories import Changed, Filter
 from memcore.services.transfer import file_name
@@ -265,6 +266,7 @@ def add_dialog(library_id: str) -> None:
 def _remove_demo() -> None:
     with messages.attempt("Removing the demo"):
         gone = demo.remove(session.service())
+        threads.remove(session.service())
         messages.done(f"The demo and its {present.count(gone, 'memory')} are gone.")
     reads.forget()
 
@@ -273,8 +275,9 @@ def _remove_demo() -> None:
 def remove_demo_dialog() -> None:
     """Asks first. There is no undo but loading it again, so it says that."""
     st.markdown(
-        "Both demo libraries go, with their memories, agents, conversations and logs, and whatever "
-        "was added to them since. Other libraries stay as they are. The demo can be loaded again."
+        "Both demo libraries go, with their memories, agents, conversations, threads and logs, and "
+        "whatever was added to them since. Other libraries stay as they are. The demo can be "
+        "loaded again."
     )
     with st.container(horizontal=True, horizontal_alignment="right"):
         if st.button("Keep it", key="demo_keep"):

@@ -241,11 +241,14 @@ def _load_demo() -> None:
 
     with attempt("Loading the demo data"):
         from memcore import demo
+        from memcore.demo import threads
 
+        core = session.service()
         with st.spinner("Loading the demo data…"):
-            loaded = demo.load(session.service())
+            loaded = demo.load(core)
+            written = threads.load(core) if threads.fits(core) else 0
         st.session_state["frame_library"] = loaded.library_id
-        done(f"{loaded.memories} memories loaded.")
+        done(f"{loaded.memories} memories and {written} LangGraph threads loaded.")
     reads.forget()
 
 

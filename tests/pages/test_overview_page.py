@@ -8,7 +8,7 @@ from urllib.parse import parse_qs
 import pytest
 
 from memcore.core import Core
-from memcore.models import Library, Status, Subject
+from memcore.models import Actor, Library, Status, Subject
 from tests.pages.conftest import Open, words
 
 
@@ -91,3 +91,5 @@ def test_the_demo_is_offered_where_there_is_nothing_and_loads_from_there(
     assert not at.exception
     assert at.selectbox(key="frame_library").value
     assert int(cards(at)["active"]) > 150
+    seen = core.checkpoints.threads("demo-", actor=Actor("operator", operator=True), match="prefix")
+    assert seen.total == 8  # as `memcore demo load` writes
