@@ -2,7 +2,8 @@
 
     python benchmarks/extraction_rules.py
 
-`dev.jsonl` was looked at while the rules were written, `test.jsonl` was not. A label names strings
+`dev.jsonl` was looked at while the rules were written; `test.jsonl` was written before they were
+last changed, and what they miss there was not looked at. A label names strings
 that a statement must contain and, where it matters, its type. Recall: labels found. Precision:
 proposals that some label asks for. Prints one line per set and language.
 """

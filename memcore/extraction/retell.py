@@ -45,6 +45,29 @@ def has_subject(clause: str) -> bool:
     )
 
 
+_NO_SUBJECT = re.compile(
+    r"^(?:(?:以前|之前|目前|现在|平时|一般|通常|最近|每[天周月年晚]|一直|从来|也|还(?!有|是)|就|只|刚|已经|都)*"
+    r"(?:在(?!线)|做|干(?!部)|跑(?!道)|种(?!类|子)|住(?!房|宅|址|户)|用(?!户|例|途|量)|想(?!法)|打算|学(?!籍|校|生|期|院|历|位|费|员)|会(?!议|员|话|计|场)|没(?!关系|人)|有(?!人|些|的|时|点)"
+    r"|去(?!年)|来(?!源|自)|能(?!力|源|耗)|当(?!时|然|前|地)|教(?!室|材|师|程|育|学)|开(?!发|会|始|关|源|头)|卖(?!家|点)|养(?!老)|带(?!宽)|写(?!字)|读(?!者)|喝|吃|戴|穿|属|试|备战|正在|接着|继续|不(?:会|能|吃|喝|爱|喜欢|想|住|用(?!户)|太|怎么|碰))"
+    r"|从来|就我|一[天周月年][一二两三四五六七八九十\d]|(?:腰|膝盖?|血压|血糖|眼睛|胃|颈椎|肩|腿|听力|视力)(?:不|有|偏|高|低|花|疼|做|以前|受|老))"
+)
+_NO_SUBJECT_EN = re.compile(
+    r"(?:trying|working|studying|living|based|aiming|saving|looking|training|learning|expecting|travell?ing|moved|born|raised|grew|been|got|never (?:had|been|owned|tried|learned|learnt|used|\w+ed)"
+    r"|can['’]?t|cannot|couldn['’]t|allergic|married|divorced|widowed|retired|vegan|vegetarian|left-handed|stuck with|there['’]?(?:ll)? (?:are|is|be) \w+ of us)\b",
+    re.IGNORECASE,
+)
+
+
+def with_subject(clause: str) -> str:
+    """`clause` with the speaker put before it, where they were dropped: "做安卓的，七年了",
+    "trying to save for a van"."""
+    if _NO_SUBJECT.match(clause):
+        return f"我{clause}"
+    if _NO_SUBJECT_EN.match(clause):
+        return f"Me: {clause[:1].lower()}{clause[1:]}"
+    return clause
+
+
 def _chinese(clause: str, who: str) -> str:
     out = re.sub(r"(?:我们|咱们?|我方)", "团队", clause)
     out = re.sub(r"本人|俺", who, out)
@@ -58,7 +81,7 @@ def _english(clause: str, who: str) -> str:
     out = re.sub(r"\b(?:mine)\b", f"{who}'s", out, flags=re.IGNORECASE)
     out = re.sub(r"\b(?:me|myself)\b", who, out, flags=re.IGNORECASE)
     out = re.sub(r"\b(?:our own|our)\b", "the team's", out, flags=re.IGNORECASE)
-    out = re.sub(r"\bus\b", "the team", out)
+    out = re.sub(r"(?<!of )\bus\b", "the team", out)
     out = _conjugated(out, r"\bi\b", who, plural=False)
     out = _conjugated(out, r"\bwe\b", "the team", plural=False)
     return out[:1].upper() + out[1:]

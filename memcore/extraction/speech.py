@@ -18,12 +18,12 @@ _FRAME = re.compile(
 _KIN = (
     "室友|同事|同学|老板|领导|上司|经理|朋友|闺蜜|哥们|妈妈?|母亲|老妈|爸爸?|父亲|老爸|爸妈|父母|老公|丈夫|先生|老婆"
     "|妻子|太太|媳妇|男朋友|女朋友|男友|女友|对象|儿子|女儿|孩子|宝宝|哥哥?|弟弟?|姐姐?|妹妹?|爷爷|奶奶|外公|外婆"
-    "|姥姥|姥爷|叔叔|阿姨|舅舅|姑姑|表哥|表姐|堂弟|邻居|房东|客户|老师|导师|师兄|师姐|下属|队友|搭档|亲戚"
+    "|姥姥|姥爷|叔叔|阿姨|舅舅|姑姑|表哥|表姐|堂弟|娃|闺女|老伴|姑娘|宝贝|邻居|房东|客户|老师|导师|师兄|师姐|下属|队友|搭档|亲戚"
 )
-_KIN_EN = (
+KIN_EN = (
     "roommate|flatmate|housemate|colleague|coworker|co-worker|classmate|boss|manager|friend|mom|mum"
     "|mother|dad|father|parents?|husband|wife|spouse|partner|boyfriend|girlfriend|son|daughter|kids?"
-    "|child|children|brother|sister|sibling|grandma|grandmother|grandpa|grandfather|uncle|aunt|cousin"
+    "|child|children|toddler|baby|brother|sister|sibling|grandma|grandmother|grandpa|grandfather|uncle|aunt|cousin"
     "|neighbou?r|landlord|teacher|teammate|client|customer"
 )
 _SUBJECT_ZH = re.compile(
@@ -39,7 +39,7 @@ _FULL_NAME_ZH = re.compile(
     r"[\u4e00-\u9fff]{1,2}(?=负责|不?喜欢|讨厌|说|住在|养了|擅长|爱吃|不吃|不喝|对[^，。]{1,8}过敏|会[弹唱写修开做拉])"
 )
 _SUBJECT_EN = re.compile(
-    rf"^(?:but |and |so |also |because |well |actually )*(?:(?:my|our|the|a) )?(?:\w+ )?(?:{_KIN_EN})\b"
+    rf"^(?:but |and |so |also |because |well |actually )*(?:(?:my|our|the|a) )?(?:\w+ )?(?:{KIN_EN})\b"
     r"(?! and i\b)(?:['’]s \w+)?|^(?:but |and |so |also )*(?:he|she|they)\b",
     re.IGNORECASE,
 )
@@ -52,7 +52,7 @@ _NOT_NAMES = frozenset(
     Saturday Sunday Everything Nothing Something Each Every One Some Any All Note Now Then Here
     It""".split()
 )
-_SOMEBODY = re.compile(rf"{_KIN}|他|她|\b(?:{_KIN_EN}|he|she|they|his|her|their)\b", re.IGNORECASE)
+_SOMEBODY = re.compile(rf"{_KIN}|他|她|\b(?:{KIN_EN}|he|she|they|his|her|their)\b", re.IGNORECASE)
 _NOT = re.compile(
     r"不(?!仅|但|管|论|过|错|少|同|断|久|如|只)|没(?!准)|别(?!的|人|墅|名)|未(?!来)|无法|勿|禁止|拒绝|讨厌"
     r"|\b(?:not|no|never|cannot|without|dislikes?|hates?|avoids?|refuses?|nor)\b|n['’]t\b",
