@@ -116,6 +116,53 @@ def test_a_job_whose_process_died_counts_as_lost_and_can_be_started_again(jobs, 
     jobs.wait(started.id)
 
 
+def test_a_job_whose_connection_is_gone_counts_as_lost_at_once_however_fresh_its_beat(jobs, engine):
+    with engine.begin() as connection:
+        connection.execute(
+            text("INSERT INTO jobs (kind, state, beat_at) VALUES ('draw', 'running', now())")
+        )
+    lost = jobs.latest("draw", None)
+    assert lost.state == "lost"
+    assert jobs.start("draw", None, lambda report: "").id != lost.id
+
+
+def test_a_job_lives_on_when_the_server_ends_its_connections(fresh_database_url):
+    engine = create_engine(fresh_database_url)
+    jobs = Jobs(engine)
+    go_on = threading.Event()
+
+    def work(report):
+        report("Going on", 1, 2)
+        go_on.wait(20)
+        return "survived"
+
+    job = jobs.start("draw", None, work)
+    with engine.connect() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE "
+                "datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    engine.dispose()
+    time.sleep(1.5)
+    assert jobs.get(job.id).state == "running"
+    assert jobs.start("draw", None, work).id == job.id
+    go_on.set()
+    assert jobs.wait(job.id).note == "survived"
+    jobs.close()
+    engine.dispose()
+
+
+def test_a_job_that_ended_leaves_no_connection_and_no_lock(jobs, engine):
+    jobs.wait(jobs.start("draw", None, lambda report: "").id)
+    with engine.connect() as connection:
+        held = connection.scalar(
+            text("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 2")
+        )
+    assert held == 0
+
+
 def test_closing_stops_what_runs(engine):
     jobs = Jobs(engine)
 

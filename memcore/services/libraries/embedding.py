@@ -18,7 +18,7 @@ from memcore.database import queries
 from memcore.database.jobs import Job, Report
 from memcore.database.tables import CollectionRow, EmbeddingRow, LibraryRow, MemoryRow
 from memcore.embeddings import Embedder
-from memcore.errors import MemcoreError, StoreError
+from memcore.errors import Conflict, MemcoreError, StoreError
 from memcore.models import Actor, Library
 from memcore.rules import permissions
 from memcore.services.libraries.keeping import FRESH_SECONDS
@@ -152,10 +152,12 @@ class Reembedding:
             connection.execute(
                 text("SELECT pg_advisory_xact_lock(hashtextextended(:id, 9))"), {"id": library_id}
             )
+            # Locked: one that is being switched to at this moment is not dropped as half-built.
             rows = connection.execute(
-                select(CollectionRow.id, CollectionRow.embedder, CollectionRow.dimensions).where(
-                    CollectionRow.library_id == library_id, CollectionRow.state == "building"
-                )
+                select(CollectionRow.id, CollectionRow.embedder, CollectionRow.dimensions)
+                .where(CollectionRow.library_id == library_id, CollectionRow.state == "building")
+                .order_by(CollectionRow.id)
+                .with_for_update()
             ).all()
             found: int | None = None
             other = []
@@ -254,6 +256,13 @@ class Reembedding:
         where more than `most` were written meanwhile; else the collections retired now."""
         with self._runtime.engine.begin() as connection:
             _lock_library(connection, library_id)
+            state = connection.scalar(
+                select(CollectionRow.state)
+                .where(CollectionRow.id == collection_id)
+                .with_for_update()
+            )
+            if state not in ("building", "current"):
+                raise Conflict("Another embedder was chosen meanwhile, so this one is not used.")
             rows = connection.execute(_missing(library_id, collection_id).limit(most + 1)).all()
             if len(rows) > most:
                 return None
