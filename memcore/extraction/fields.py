@@ -5,7 +5,7 @@
 |---|---|
 | content | text, cleaned; a placeholder, a refusal or no text at all is skipped |
 | type | the ten names in any spelling, and the aliases of `TYPE_ALIASES`; else fact, with a note |
-| confidence | see `read_confidence` |
+| confidence | see `memcore/extraction/confidence.py` |
 | scope | the three names and the aliases of `SCOPE_ALIASES`; else user |
 | title | text, at most 80 characters; else the start of the content |
 | tags | a list, or text cut at commas; at most 8, each at most 40 characters, no repeats |
@@ -15,7 +15,6 @@ A rule never raises for what it is given, and says what it assumed.
 
 from __future__ import annotations
 
-import math
 import re
 import unicodedata
 from collections.abc import Mapping
@@ -24,7 +23,6 @@ from typing import Any
 from memcore.models import MemoryType, Scope
 from memcore.text import clean, shorten
 
-DEFAULT_CONFIDENCE = 0.8
 MOST_TAGS = 8
 
 CONTENT_KEYS = (
@@ -108,13 +106,6 @@ SCOPE_ALIASES: Mapping[str, Scope] = {
     **dict.fromkeys(("session", "conversation", "chat", "会话", "对话", "本次"), Scope.SESSION),
     **dict.fromkeys(("project", "team", "workspace", "项目", "团队"), Scope.PROJECT),
     **dict.fromkeys(("user", "personal", "global", "person", "用户", "个人", "全局"), Scope.USER),
-}
-CONFIDENCE_WORDS: Mapping[str, float] = {
-    **dict.fromkeys(("certain", "very high", "veryhigh", "肯定", "确定", "非常高", "极高"), 0.95),
-    **dict.fromkeys(("high", "strong", "likely", "高", "较高", "很高"), 0.9),
-    **dict.fromkeys(("medium", "moderate", "mid", "中", "中等", "一般"), 0.6),
-    **dict.fromkeys(("low", "weak", "unlikely", "uncertain", "低", "较低", "不确定"), 0.3),
-    **dict.fromkeys(("very low", "verylow", "none", "很低", "极低"), 0.1),
 }
 _PLACEHOLDERS = frozenset(
     """string text content str value n/a na none null nil undefined unknown example todo tbd memory
@@ -224,54 +215,6 @@ def read_scope(value: Any) -> tuple[Scope, str]:
     if word in SCOPE_ALIASES:
         return SCOPE_ALIASES[word], ""
     return Scope.USER, f"scope {shorten(value, 40)!r} is unknown: user"
-
-
-def read_confidence(value: Any) -> tuple[float | None, str]:
-    """(confidence in [0, 1], what was assumed). None: something was given that cannot be read.
-
-    missing → 0.8 · number in [0, 1] → itself · below 0 → 0 · above 1 and below 2 → 1 ·
-    2 to 100, or with a percent sign → a percentage · `a/b` → the fraction ·
-    a word of `CONFIDENCE_WORDS` → its value · NaN, infinity, above 100, anything else → None.
-    """
-    if isinstance(value, Mapping):
-        value = pick(value, ("value", *CONFIDENCE_KEYS))
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return DEFAULT_CONFIDENCE, f"no confidence given: {DEFAULT_CONFIDENCE}"
-    if isinstance(value, bool):
-        return None, f"confidence {value!r} is no number"
-    if isinstance(value, (int, float)):
-        return _scaled(float(value) if abs(value) < 1e300 else math.inf, percent=False)
-    if not isinstance(value, str):
-        return None, f"confidence {shorten(str(value), 40)!r} is no number"
-    word = unicodedata.normalize("NFKC", value).strip().casefold().strip("\"'~≈约")
-    if word in CONFIDENCE_WORDS:
-        return CONFIDENCE_WORDS[word], f"confidence {word!r} read as {CONFIDENCE_WORDS[word]}"
-    if found := re.match(r"(\d+(?:\.\d+)?) ?(?:/|out of|of) ?(\d+(?:\.\d+)?)\b", word):
-        top, bottom = float(found[1]), float(found[2])
-        if bottom > 0 and top <= bottom:
-            return top / bottom, f"confidence {word!r} read as {top / bottom:.2f}"
-        return None, f"confidence {word!r} is no fraction of 1"
-    found = re.match(r"([+-]?(?:\d+(?:[.,]\d+)?|[.,]\d+)) ?(%|percent)?(?=\W|$)", word)
-    if not found:
-        return None, f"confidence {shorten(value, 40)!r} is no number"
-    return _scaled(float(found[1].replace(",", ".")), percent=bool(found[2]))
-
-
-def _scaled(number: float, *, percent: bool) -> tuple[float | None, str]:
-    if not math.isfinite(number):
-        return None, f"confidence {number} is not finite"
-    if percent:
-        read = min(1.0, max(0.0, number / 100))
-        return read, f"confidence {number:g}% read as {read:g}"
-    if number < 0:
-        return 0.0, f"confidence {number:g} is below 0: 0"
-    if number <= 1:
-        return number, ""
-    if number < 2:
-        return 1.0, f"confidence {number:g} is above 1: 1"
-    if number <= 100:
-        return number / 100, f"confidence {number:g} read as a percentage: {number / 100:g}"
-    return None, f"confidence {number:g} is out of range"
 
 
 def read_title(value: Any, content: str) -> str:

@@ -21,6 +21,7 @@ from memcore.extraction import (
     Skipped,
     fields,
 )
+from memcore.extraction.confidence import read_confidence
 from memcore.extraction.conversation import split_injected
 from memcore.extraction.grounding import Grounding, Heard, ground, hear
 from memcore.extraction.shape import Item
@@ -127,7 +128,7 @@ def read_item(
         return Skipped("too_long", f"It has {len(content):,} characters.", shown)
     memory_type, note = fields.read_type(fields.pick(value, fields.TYPE_KEYS), item.hint)
     notes += [note] if note else []
-    confidence, note = fields.read_confidence(fields.pick(value, fields.CONFIDENCE_KEYS))
+    confidence, note = read_confidence(fields.pick(value, fields.CONFIDENCE_KEYS))
     notes += [note] if note else []
     scope, note = fields.read_scope(fields.pick(value, fields.SCOPE_KEYS))
     notes += [note] if note else []

@@ -85,7 +85,7 @@ _CONCEPTS = tuple(
 _ZH_DIGITS = {c: n for n, c in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0, "壹": 1}
 _ZH_UNITS = {"十": 10, "百": 100, "千": 1000, "万": 10_000, "亿": 100_000_000}
 _ZH_NUMBER = re.compile("[零〇一二两三四五六七八九十百千万亿]+")
-_EN_NUMBERS = {
+EN_NUMBERS = {
     word: number
     for number, words in enumerate(
         """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
@@ -185,18 +185,19 @@ def numbers_in(text: str, *, words: bool = False) -> Iterator[str]:
     if not words:
         return
     for found in _ZH_NUMBER.finditer(text):
-        yield str(_zh_number(found.group()))
+        yield str(zh_number(found.group()))
         yield from (str(_ZH_DIGITS[c]) for c in found.group() if c in _ZH_DIGITS)
         if text[found.end() : found.end() + 1] == "成":
-            yield str(_zh_number(found.group()) * 10)
+            yield str(zh_number(found.group()) * 10)
         if "半" in text:
             yield "30"
     for word in re.findall(r"[a-z]+", text.casefold()):
-        if word in _EN_NUMBERS:
-            yield str(_EN_NUMBERS[word])
+        if word in EN_NUMBERS:
+            yield str(EN_NUMBERS[word])
 
 
-def _zh_number(text: str) -> int:
+def zh_number(text: str) -> int:
+    """The number that Chinese numerals write: 八十五, 三百零二, 一九八四."""
     if not any(c in _ZH_UNITS for c in text):
         return int("".join(str(_ZH_DIGITS[c]) for c in text))
     total = section = digit = 0

@@ -19,6 +19,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from memcore.extraction import fields
+from memcore.extraction.confidence import read_confidence
 from memcore.models import Actor, Draft, Memory, Subject, Visibility
 from memcore.plain import plain
 from memcore.rules import files
@@ -175,7 +176,7 @@ def _draft(record: files.Record, scale: float, now: datetime) -> tuple[Draft | N
     if scale != 1 and raw is not None:
         with contextlib.suppress(TypeError, ValueError):
             raw = float(raw) / scale
-    confidence, reason = fields.read_confidence(raw)
+    confidence, reason = read_confidence(raw)
     if confidence is None:
         return None, f"Its {reason}.", False
     created, naive, reason = _moment(fields.pick(values, _TIMES))

@@ -168,5 +168,20 @@ def test_estimates_are_of_the_right_size(text: str, low: int, high: int) -> None
     assert low <= estimate_tokens(text) <= high
 
 
+@pytest.mark.parametrize(
+    ("text", "counted"),
+    [
+        ("用户对花生过敏，喜欢简洁的回答。", 13),
+        ("The user prefers short answers and dislikes long explanations.", 10),
+        ("2026-05-17", 6),
+        ("https://example.com/a/b?c=1&d=2", 14),
+        ("사용자는 짧은 답변을 선호하고 긴 설명을 좋아하지 않습니다.", 18),
+        ("d41d8cd98f00b204e9800998ecf8427e", 19),
+    ],
+)
+def test_estimates_are_near_what_a_current_vocabulary_counts(text: str, counted: int) -> None:
+    assert abs(estimate_tokens(text) - counted) <= max(2, 0.25 * counted)
+
+
 def test_each_chat_message_costs_its_wrapping() -> None:
     assert estimate_messages(["", ""]) == 8
