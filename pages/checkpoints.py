@@ -1,12 +1,12 @@
 """Checkpoints: threads of LangGraph agents, step by step."""
 
-import json
 from datetime import timedelta
 from importlib.util import find_spec
 
 import streamlit as st
 
 from memcore.services.checkpoints import ThreadStatus
+from memcore.services.checkpoints.index import metadata_value
 from pages.shared import (
     messages,
     present,
@@ -98,10 +98,7 @@ def parsed(text: str) -> dict[str, object]:
     for word in text.split():
         key, found, value = word.partition("=")
         if found and key:
-            try:
-                out[key] = json.loads(value)
-            except ValueError:
-                out[key] = value
+            out[key] = metadata_value(value)
     return out
 
 

@@ -14,6 +14,7 @@ from memcore.models import Actor
 from memcore.plain import plain
 from memcore.services.checkpoints import Policy
 from memcore.services.checkpoints.decode import readable
+from memcore.services.checkpoints.index import metadata_value
 from memcore.services.checkpoints.timeline import namespace_label
 from memcore.services.checkpoints.values import Checkpoint
 from memcore.text import shorten
@@ -38,7 +39,7 @@ def register(commands: Any) -> None:
     listing.add_argument("--status", choices=["waiting", "failed"])
     listing.add_argument(
         "--metadata", action="append", default=[], metavar="KEY=VALUE",
-        help="may be given several times; a value is read as JSON where it is JSON",
+        help="may be given several times; 7 and \"7\" both find either",
     )  # fmt: skip
     listing.add_argument("--active-days", type=float, help="only threads active since")
     listing.add_argument("--idle-days", type=float, help="only threads not active since")
@@ -128,10 +129,7 @@ def _metadata(pairs: list[str]) -> dict[str, Any]:
         key, found, value = pair.partition("=")
         if not found:
             raise InvalidInput(f"--metadata is {pair!r}, but takes KEY=VALUE.")
-        try:
-            out[key] = json.loads(value)
-        except ValueError:
-            out[key] = value
+        out[key] = metadata_value(value)
     return out
 
 

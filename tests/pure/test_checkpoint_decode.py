@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcore.services.checkpoints.decode import MAX_DEPTH, decode, readable, visible
+from memcore.services.checkpoints.decode import MAX_DEPTH, decode, plain_json, readable, visible
 
 
 def packed(value: Any) -> bytes:
@@ -143,6 +143,35 @@ def test_an_array_is_shown_by_shape_and_first_values() -> None:
 def test_an_array_of_anything_but_numbers_is_not_read(dtype: str) -> None:
     found = decode("msgpack", extension(6, [dtype, [1], "C", b"\x00" * 8]))
     assert found.value.get("__opaque__") or found.value["value"]["first"] == []
+
+
+def test_an_empty_array_is_an_array() -> None:
+    array = np.array([], dtype="<f8")
+    found = decode("msgpack", extension(6, [array.dtype.str, array.shape, "C", array.tobytes()]))
+    assert found.value["value"] == {"dtype": "<f8", "shape": [0], "bytes": 0, "first": []}
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        {"__type__": "os.system", "value": "x"},
+        {"__opaque__": "pickle is refused"},
+        {"__bytes__": "many"},
+        {"__type__": "langgraph.checkpoint.serde.types._DeltaSnapshot", "value": 1},
+    ],
+)
+def test_a_mapping_cannot_pass_for_an_object_or_for_what_was_refused(stored: Any) -> None:
+    for found in (decode("msgpack", packed(stored)), plain_json(stored)):
+        assert found.types == ()
+        assert set(found.value) == {f"{k}_" if k.startswith("__") else k for k in stored}
+        assert readable(found.value) == found.value
+
+
+def test_what_was_declared_secret_is_masked() -> None:
+    key = ormsgpack.Ext(0, packed(["pydantic.types", "SecretStr", "s3cret"]))
+    found = decode("msgpack", packed({"key": key}))
+    assert readable(found.value) == {"key": "••• · pydantic.types.SecretStr"}
+    assert "s3cret" not in json.dumps(found.value)
 
 
 def test_nul_and_hidden_characters_are_made_visible() -> None:

@@ -8,6 +8,9 @@ and the arguments as values. What it returns is JSON-like throughout:
     {"__bytes__": 120, "hex": "89504e47…"}      raw bytes: their number and how they begin
     {"__opaque__": "pickle …", "bytes": 120, "hex": "80049…"}   refused or not understood
 
+A stored mapping that has one of these three keys itself gets it back with `_` behind, so that no
+state can pass for what it is not. What was declared secret (pydantic's SecretStr) is masked.
+
 Extension codes 0-7 carry msgpack of (module, class, arguments[, method]), as written by
 langgraph-checkpoint 2 to 4 (serde/jsonplus.py). `pickle` is refused always.
 """
@@ -35,6 +38,8 @@ _CONSTRUCTORS = range(CONSTRUCTOR_SINGLE, PYDANTIC_V2 + 1)
 
 DELTA_TYPE = "langgraph.checkpoint.serde.types._DeltaSnapshot"
 _NUMPY_TYPE = "numpy.ndarray"
+_RESERVED = ("__type__", "__bytes__", "__opaque__")
+_SECRETS = ("pydantic.types.SecretStr", "pydantic.types.SecretBytes")
 _DTYPE = re.compile(r"[<>|=]?[biufc]\d{1,2}")
 _NUMPY_SHOWN = 8
 
@@ -111,8 +116,13 @@ def decode(kind: str | None, blob: bytes | memoryview | None) -> Decoded:
         raw = json.loads(data) if kind == "json" else _unpack(data, 0)
     except (ValueError, TypeError, RecursionError, MemoryError) as error:
         return _refused(f"broken {kind}: {visible(str(error))[:120]}", data)
+    return plain_json(raw)
+
+
+def plain_json(value: Any) -> Decoded:
+    """A value that PostgreSQL kept as JSON, in the same form as a decoded blob."""
     plain = _Plain()
-    return Decoded(plain.of(raw, 0), plain.problem, tuple(sorted(plain.types)))
+    return Decoded(plain.of(value, 0), plain.problem, tuple(sorted(plain.types)))
 
 
 def _refused(reason: str, data: bytes) -> Decoded:
@@ -153,7 +163,8 @@ def _array(dtype: Any, shape: Any, order: Any, buffer: bytes) -> _Typed:
 
         kind = np.dtype(dtype)
         count = min(len(buffer) // kind.itemsize, _NUMPY_SHOWN)
-        first = np.frombuffer(buffer, dtype=kind, count=count)
+        first = np.frombuffer(buffer[: count * kind.itemsize] or bytes(kind.itemsize), dtype=kind)
+        first = first[:count]
         shown = [str(x) if kind.kind == "c" else x for x in first.tolist()]
     return _Typed(
         _NUMPY_TYPE,
@@ -203,7 +214,7 @@ class _Plain:
     def _typed(self, name: str, value: Any, call: str | None = None) -> dict[str, Any]:
         name = visible(name)[:200]
         self.types.add(name)
-        shown = {"__type__": name, "value": value}
+        shown = {"__type__": name, "value": "•••" if name in _SECRETS else value}
         if call:
             shown["call"] = visible(call)[:100]
         return shown
@@ -224,7 +235,7 @@ class _Plain:
 
     def _key(self, key: Any) -> str:
         if isinstance(key, str):
-            return visible(key)
+            return f"{key}_" if key in _RESERVED else visible(key)
         if isinstance(key, (bytes, bytearray)):
             return f"0x{bytes(key[:_HEAD]).hex()}"
         return visible(str(key))[:200]

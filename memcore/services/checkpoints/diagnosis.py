@@ -93,7 +93,10 @@ def _standing(checkpoint: Checkpoint, now: datetime) -> Iterator[Finding]:
             "question). Resume without a value to go on with the stored answer.",
         )
     for error in checkpoint.errors:
-        yield Finding("error", "A task failed", error)
+        if "CancelledError(" in error and len(checkpoint.errors) > 1:
+            yield Finding("info", "A task was cancelled because another failed", error)
+        else:
+            yield Finding("error", "A task failed", error)
     if checkpoint.status is ThreadStatus.UNFINISHED and not answered:
         done = len({w.task_id for w in checkpoint.pending_writes if w.node and w.idx >= 0})
         part = f" {_count(done, 'task')} of this step {'has' if done == 1 else 'have'} results."

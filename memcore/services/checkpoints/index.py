@@ -1,11 +1,14 @@
-"""The thread list and a thread's timeline, by our own SQL. No blob is read: sizes come from the
-length the server keeps beside each value, activity from the checkpoint ids, which sort by time.
+"""The thread list, by our own SQL. No blob of the agent's state is read: sizes come from the length
+the server keeps beside each value, activity from the checkpoint ids, which sort by time. Only
+LangGraph's control channels, sets of a few node names, are looked into, to tell what is due.
 
 `PostgresSaver.list` decodes every blob of every checkpoint it passes (benchmarks/checkpoints.py).
 """
 
 from __future__ import annotations
 
+import json
+import math
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -15,6 +18,7 @@ from psycopg import sql
 from psycopg.types.json import Jsonb
 
 from memcore.errors import InvalidInput
+from memcore.services.checkpoints.decode import decode
 from memcore.services.checkpoints.store import CheckpointStore, Conn
 from memcore.services.checkpoints.tasks import (
     CONTROL,
@@ -23,10 +27,15 @@ from memcore.services.checkpoints.tasks import (
     NULL_TASK,
     RESUME,
     SCHEDULED,
+    SENT_TASK,
+    START,
     TASKS,
     WriteKey,
+    is_control,
+    named,
     next_nodes,
     read_tasks,
+    ready,
     status_of,
 )
 from memcore.services.checkpoints.values import Thread, ThreadPage, ThreadStatus
@@ -34,6 +43,8 @@ from memcore.services.checkpoints.values import Thread, ThreadPage, ThreadStatus
 MATCHES = ("exact", "prefix", "contains")
 ORDERS = ("activity", "size", "checkpoints", "oldest")
 LARGEST_PAGE = 500
+MOST_CONTROL = 64 * 1024
+"""Bytes up to which the stored value of a control channel (a set of node names) is read."""
 _GREGORIAN = datetime(1582, 10, 15, tzinfo=UTC)
 
 _ORDER_SQL = {
@@ -59,8 +70,8 @@ def threads(
 ) -> ThreadPage:
     """One page of threads, newest activity first. `search` is compared with the thread id exactly,
     as prefix, or anywhere in it (characters like % and _ mean themselves); `metadata` must be
-    contained in that of one of its checkpoints; `status` is waiting or failed; `since` and `until`
-    bound the last activity."""
+    contained in that of one of its checkpoints (7 and "7" find either); `status` is waiting or
+    failed; `since` and `until` bound the last activity."""
     if match not in MATCHES:
         raise InvalidInput(f"match is {match!r}, but takes one of {', '.join(MATCHES)}.")
     if order not in ORDERS:
@@ -111,7 +122,7 @@ def threads(
         exact = bool(
             search
             and connection.execute(
-                "SELECT 1 FROM checkpoints WHERE thread_id = %s LIMIT 1", (search,)
+                "SELECT 1 FROM checkpoints WHERE thread_id = %s LIMIT 1", (storable(search),)
             ).fetchone()
         )
         return ThreadPage(_described(connection, rows), total, match, exact, source)
@@ -150,10 +161,13 @@ def _filters(
             "contains": "strpos(lower(thread_id), lower(%s)) > 0",
         }[match]
         conditions.append(test)
-        values.append(search.replace("\0", ""))
+        values.append(storable(search))
     if metadata:
-        conditions.append("thread_id IN (SELECT thread_id FROM checkpoints WHERE metadata @> %s)")
-        values.append(Jsonb(dict(metadata)))
+        each = " AND ".join(["metadata @> ANY(%s)"] * len(metadata))
+        test = f"thread_id IN (SELECT thread_id FROM checkpoints WHERE {each})"  # noqa: S608
+        conditions.append(test)
+        for key, value in metadata.items():
+            values.append([Jsonb({storable(key): form}) for form in forms(value, key)])
     if status is not None:
         channel = INTERRUPT if status is ThreadStatus.WAITING else ERROR
         conditions.append("thread_id = ANY(%s)")
@@ -161,6 +175,43 @@ def _filters(
     if not conditions:
         return sql.SQL(""), values
     return sql.SQL(" WHERE " + " AND ".join(conditions)), values
+
+
+def storable(text: str) -> str:
+    """`text` as PostgreSQL may hold it: the saver drops NUL, and lone surrogates cannot be sent."""
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+def forms(value: Any, key: str = "") -> list[Any]:
+    """What a metadata value may be stored as: whoever looks for user 7 does not know whether it was
+    saved as a number or as text. Raises InvalidInput for a number that is not finite."""
+    if isinstance(value, str):
+        text = storable(value)
+        try:
+            typed = json.loads(text if len(text) > 5 else text.lower())
+        except (ValueError, RecursionError):
+            return [text]
+        scalar = isinstance(typed, (bool, int, float)) and math.isfinite(typed)
+        return [text, *forms(typed)] if scalar else [text]
+    if isinstance(value, float) and not math.isfinite(value):
+        raise InvalidInput(f"metadata {key} is {value}, but takes a finite number.")
+    if isinstance(value, bool):
+        return [value, str(value), str(value).lower()]
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return [value, json.dumps(value), str(int(value))]
+    if isinstance(value, (int, float)):
+        return [value, json.dumps(value)]
+    return [value]
+
+
+def metadata_value(text: str) -> Any:
+    """A metadata value as a person types it: JSON where it is a list, a mapping or in quotes,
+    else the text itself, which `forms` compares as text and as number."""
+    try:
+        typed = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return typed if isinstance(typed, (str, list, dict)) else text
 
 
 _OPEN_TASKS = sql.SQL(
@@ -267,13 +318,18 @@ def head_rows(connection: Conn, heads: Iterable[tuple[str, str]]) -> list[dict[s
         " c.checkpoint -> 'versions_seen' AS seen,"
         " ARRAY(SELECT jsonb_object_keys(coalesce(c.checkpoint -> 'channel_values', '{}')))"
         " AS inline,"
-        " ARRAY(SELECT b.channel FROM checkpoint_blobs b WHERE b.thread_id = c.thread_id"
-        " AND b.checkpoint_ns = '' AND b.type <> 'empty' AND b.channel IN ('__start__', %s)"
-        " AND b.version = c.checkpoint -> 'channel_versions' ->> b.channel) AS stored"
-        " FROM unnest(%s::text[], %s::text[]) AS t(thread_id, checkpoint_id)"
+        " ARRAY(SELECT jsonb_build_array(v.key, octet_length(b.blob), b.type, CASE WHEN"
+        " v.key NOT IN (%(start)s, %(sends)s) AND octet_length(b.blob) <= %(most)s"
+        " THEN encode(b.blob, 'hex') END)"
+        " FROM jsonb_each_text(c.checkpoint -> 'channel_versions') AS v(key, version)"
+        " JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = ''"
+        " AND b.channel = v.key AND b.version = v.version AND b.type <> 'empty'"
+        " WHERE v.key IN (%(start)s, %(sends)s) OR v.key LIKE 'branch:to:%%'"
+        " OR v.key LIKE 'join:%%') AS control"
+        " FROM unnest(%(threads)s::text[], %(ids)s::text[]) AS t(thread_id, checkpoint_id)"
         " JOIN checkpoints c ON c.thread_id = t.thread_id AND c.checkpoint_ns = ''"
         " AND c.checkpoint_id = t.checkpoint_id",
-        (TASKS, threads_, ids),
+        {"start": START, "sends": TASKS, "most": MOST_CONTROL, "threads": threads_, "ids": ids},
     ).fetchall()
     writes: dict[str, list[WriteKey]] = {}
     query = sql.SQL(
@@ -294,15 +350,26 @@ def head_rows(connection: Conn, heads: Iterable[tuple[str, str]]) -> list[dict[s
 def standing(row: Mapping[str, Any]) -> tuple[ThreadStatus, tuple[str, ...]]:
     """Status and the nodes it concerns, of one row of `head_rows`."""
     tasks = read_tasks(row["writes"])
-    stored = set(row["stored"])
-    due = next_nodes(row["versions"] or {}, row["seen"] or {}, {*row["inline"], *stored})
+    stored = {
+        channel
+        for channel, octets, kind, blob in row["control"]
+        if holds(channel, octets or 0, kind, bytes.fromhex(blob) if blob else None)
+    }
+    due = next_nodes(row["versions"] or {}, row["seen"] or {}, {*row["inline"], *stored}, tasks)
     status = status_of(tasks, due, int(TASKS in stored))
     if status is ThreadStatus.WAITING:
-        return status, tuple(t.node for t in tasks if t.interrupted and not t.answered)
+        return status, named(t.node for t in tasks if t.interrupted and not t.answered)
     if status is ThreadStatus.FAILED:
-        return status, tuple(t.node for t in tasks if t.failed)
-    sent = tuple(t.node for t in tasks if t.node not in due) if TASKS in stored else ()
-    return status, due + sent
+        return status, named(t.node for t in tasks if t.failed)
+    return status, due + ((SENT_TASK,) if TASKS in stored else ())
+
+
+def holds(channel: str, octets: int, kind: str | None, blob: bytes | None) -> bool:
+    """Whether a stored channel holds something that makes a node run. Of the work that was sent
+    only the size is looked at: an empty list is one byte. `blob`: of control channels."""
+    if channel == TASKS:
+        return octets > 1
+    return not is_control(channel) or blob is None or ready(channel, decode(kind, blob).value)
 
 
 def path_column(connection: Conn, alias: str = "w") -> sql.Composable:

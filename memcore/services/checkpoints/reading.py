@@ -18,6 +18,7 @@ from memcore.services.checkpoints.decode import (
     decode,
     is_delta,
     opaque,
+    plain_json,
     readable,
     unwrap,
     unwrap_delta,
@@ -37,6 +38,7 @@ from memcore.services.checkpoints.tasks import (
     next_nodes,
     node_of,
     read_tasks,
+    ready,
     status_of,
 )
 from memcore.services.checkpoints.values import (
@@ -94,9 +96,16 @@ class _Reading:
         tasks = read_tasks(
             (WriteKey(w.task_id, w.idx, w.channel, path) for w, path in writes), sends
         )
-        holding = {c.name for c in channels if c.storage in ("inline", "blob")}
+        holding = {
+            c.name
+            for c in channels
+            if c.storage == "inline" or (c.storage == "blob" and ready(c.name, c.value))
+        }
         due = next_nodes(
-            self.body.get("channel_versions") or {}, self.body.get("versions_seen") or {}, holding
+            self.body.get("channel_versions") or {},
+            self.body.get("versions_seen") or {},
+            holding,
+            tasks,
         )
         newest, passed = self._place()
         spoken = _conversation(channels)
@@ -169,10 +178,10 @@ class _Reading:
                 if name in deltas or is_delta(found.value):
                     base = replace(base, storage="delta", value=unwrap_delta(found.value))
             elif name in inline:
-                value = inline[name]
+                found = plain_json(inline[name])
                 base = replace(
-                    base, storage="inline", kind="json", octets=len(str(value)),
-                    value=visible(value) if isinstance(value, str) else value,
+                    base, storage="inline", kind="json", octets=len(str(inline[name])),
+                    value=found.value, problem=found.problem, types=found.types,
                 )  # fmt: skip
             elif name in deltas:
                 rebuilt = delta_value(self.connection, self.thread_id, self.ns, self.id, name)
@@ -248,7 +257,8 @@ class _Reading:
             for w in writes
             if w.channel == RESUME and w.task_id != NULL_TASK
         )
-        out = []
+        out: list[Interrupt] = []
+        asked_ids: set[str] = set()
         for w in writes:
             if w.channel != INTERRUPT or w.task_id in finished:
                 continue
@@ -257,9 +267,13 @@ class _Reading:
                 body = unwrap(item)
                 body = body if isinstance(body, Mapping) else {"value": body}
                 asked = body.get("value", body)
+                key = str(body.get("id") or "")
+                if key and key in asked_ids:
+                    continue  # a task that a functional graph called passes its question up
+                asked_ids.add(key)
                 out.append(
                     Interrupt(
-                        str(body.get("id") or ""), asked, w.node, w.task_id, self.ns,
+                        key, asked, w.node, w.task_id, self.ns,
                         self.created_at, offered and not used, chat.approvals(asked, talk),
                     )
                 )  # fmt: skip

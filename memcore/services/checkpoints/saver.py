@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from memcore.errors import Conflict, InvalidInput, MissingExtra
 from memcore.services.checkpoints.store import CheckpointStore
-from memcore.services.checkpoints.tasks import NULL_TASK, RESUME
+from memcore.services.checkpoints.tasks import NULL_TASK, RESUME, WriteKey, read_tasks
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.postgres import PostgresSaver
@@ -104,7 +104,12 @@ def resume(
     given = dict((config or {}).get("configurable") or {})
     run = {**(config or {}), "configurable": {**given, "thread_id": thread_id}}
     state = graph.get_state(run)
-    waiting = [i for task in state.tasks for i in task.interrupts]
+    saved = graph.checkpointer.get_tuple(run)
+    writes = list(saved.pending_writes or ()) if saved else []
+    tasks = read_tasks(WriteKey(task, n, channel) for n, (task, channel, _) in enumerate(writes))
+    # LangGraph goes on listing the questions of tasks that are finished, while others are not.
+    finished = {t.id for t in tasks if t.finished}
+    waiting = [i for task in state.tasks if task.id not in finished for i in task.interrupts]
     ids = [i.id for i in waiting]
     if answers is not None:
         if unknown := sorted(set(answers) - set(ids)):
@@ -125,7 +130,7 @@ def resume(
             f"Thread {thread_id!r} waits for no answer.",
             hint="Resume it without a value, or send it a new message.",
         )
-    if waiting and not _answered(graph, run):
+    if waiting and not _answered(writes):
         raise Conflict(
             f"Thread {thread_id!r} waits for an answer: {str(waiting[0].value)[:200]}",
             hint="Pass it as value.",
@@ -135,9 +140,8 @@ def resume(
     return graph.invoke(None, run)
 
 
-def _answered(graph: Any, run: Mapping[str, Any]) -> bool:
+def _answered(writes: Iterable[tuple[str, str, Any]]) -> bool:
     """Whether an answer is stored that no task has used: the run that brought it died."""
-    saved = graph.checkpointer.get_tuple(run)
-    writes = [(t, v) for t, c, v in (saved.pending_writes or () if saved else ()) if c == RESUME]
-    used = [v[-1] for t, v in writes if t != NULL_TASK and isinstance(v, list) and v]
-    return any(t == NULL_TASK and v not in used for t, v in writes)
+    given = [(task, value) for task, channel, value in writes if channel == RESUME]
+    used = [v[-1] for task, v in given if task != NULL_TASK and isinstance(v, list) and v]
+    return any(task == NULL_TASK and v not in used for task, v in given)

@@ -1,4 +1,5 @@
-"""A thread's checkpoints in order, with forks, subgraph calls and bytes per step. No blob is read.
+"""A thread's checkpoints in order, with forks, subgraph calls and bytes per step. No blob of the
+agent's state is read.
 
 Sizes are joined here and not in SQL: the planner misjudges rows per thread, and a join by thread
 can turn quadratic on the few large threads that matter most.
@@ -6,19 +7,27 @@ can turn quadratic on the few large threads that matter most.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from psycopg import sql
 
 from memcore.errors import InvalidInput, NotFound
-from memcore.services.checkpoints.index import moment, path_column, step_of
+from memcore.services.checkpoints.index import (
+    MOST_CONTROL,
+    holds,
+    moment,
+    path_column,
+    step_of,
+)
 from memcore.services.checkpoints.ledger import Growth
 from memcore.services.checkpoints.store import CheckpointStore, Conn
 from memcore.services.checkpoints.tasks import (
+    SENT_TASK,
     TASKS,
     WriteKey,
+    named,
     next_nodes,
     read_tasks,
     status_of,
@@ -45,7 +54,8 @@ def timeline(store: CheckpointStore, thread_id: str, *, limit: int = 1000) -> Ti
             )
         sizes = blob_sizes(connection, thread_id)
         writes = write_keys(connection, thread_id)
-    return Timeline(thread_id, steps_of(rows, sizes, writes), total, total > len(rows))
+        idle = idle_controls(connection, thread_id)
+    return Timeline(thread_id, steps_of(rows, sizes, writes, idle), total, total > len(rows))
 
 
 def checkpoint_rows(
@@ -77,6 +87,22 @@ def blob_sizes(connection: Conn, thread_id: str) -> dict[BlobKey, int]:
     }
 
 
+def idle_controls(connection: Conn, thread_id: str) -> frozenset[BlobKey]:
+    """Stored values that make no node run: joins that still lack a source, work sent to nobody."""
+    rows = connection.execute(
+        "SELECT checkpoint_ns, channel, version, type, octet_length(blob) AS octets,"
+        " CASE WHEN channel <> %(sends)s AND octet_length(blob) <= %(most)s THEN blob END AS blob"
+        " FROM checkpoint_blobs WHERE thread_id = %(thread)s AND type <> 'empty'"
+        " AND (channel = %(sends)s OR channel LIKE 'branch:to:%%' OR channel LIKE 'join:%%')",
+        {"thread": thread_id, "sends": TASKS, "most": MOST_CONTROL},
+    )
+    return frozenset(
+        (r["checkpoint_ns"], r["channel"], r["version"])
+        for r in rows
+        if not holds(r["channel"], r["octets"] or 0, r["type"], r["blob"])
+    )
+
+
 def write_keys(
     connection: Conn, thread_id: str
 ) -> dict[tuple[str, str], list[tuple[WriteKey, int]]]:
@@ -98,6 +124,7 @@ def steps_of(
     rows: Sequence[Mapping[str, Any]],
     sizes: Mapping[BlobKey, int],
     writes: Mapping[tuple[str, str], list[tuple[WriteKey, int]]],
+    idle: Collection[BlobKey] = (),
 ) -> tuple[Step, ...]:
     present = {(r["checkpoint_ns"], r["checkpoint_id"]) for r in rows}
     oldest = rows[-1]["checkpoint_id"]
@@ -113,9 +140,10 @@ def steps_of(
         parent = r["parent_checkpoint_id"]
         versions = r["versions"] or {}
         recorded = writes.get(place, [])
-        stored = {c for c, v in versions.items() if (r["checkpoint_ns"], c, str(v)) in sizes}
-        due = next_nodes(versions, r["seen"] or {}, {*r["inline"], *stored})
+        keys = {c: (r["checkpoint_ns"], c, str(v)) for c, v in versions.items()}
+        stored = {c for c, key in keys.items() if key in sizes and key not in idle}
         tasks = read_tasks(w for w, _ in recorded)
+        due = next_nodes(versions, r["seen"] or {}, {*r["inline"], *stored}, tasks)
         # Only the end of a line waits or fails: one with a child was passed.
         passed = children.get(place, 0) > 0
         made_by = [w for w, _ in writes.get((r["checkpoint_ns"], parent or ""), [])]
@@ -127,7 +155,7 @@ def steps_of(
                 step_of(r["metadata"]),
                 str((r["metadata"] or {}).get("source") or ""),
                 moment(r["ts"], r["checkpoint_id"]),
-                _makers(made_by),
+                _makers(made_by, r["seen"] or {}),
                 tuple(str(c) for c in r["updated"] or ()),
                 ThreadStatus.PASSED if passed else status_of(tasks, due, int(TASKS in stored)),
                 added[i] + sum(n for _, n in recorded) + r["octets"],
@@ -142,9 +170,12 @@ def steps_of(
     return lanes(steps)
 
 
-def _makers(writes: Iterable[WriteKey]) -> tuple[str, ...]:
-    nodes = [t.node for t in read_tasks(writes) if t.finished]
-    return tuple(dict.fromkeys(n for n in nodes if n))
+def _makers(writes: Iterable[WriteKey], seen: Mapping[str, Any]) -> tuple[str, ...]:
+    """The nodes whose writes made a checkpoint with these `versions_seen`."""
+    # A node that only ever was sent work is known there, but saw no channel.
+    sent = [n for n, known in seen.items() if not known and not n.startswith("__")]
+    nodes = [t.node for t in read_tasks(writes) if t.finished and t.node]
+    return named(sent[0] if n == SENT_TASK and len(sent) == 1 else n for n in nodes)
 
 
 def _octets(

@@ -144,7 +144,14 @@ def test_resuming_tells_what_is_missing_instead_of_guessing(
         resume(double, "two", "yes")
     ids = [i.id for t in double.get_state(configured("two")).tasks for i in t.interrupts]
     assert all(key in str(caught.value) for key in ids)
-    done = resume(double, "two", answers=dict(zip(ids, ["l", "r"], strict=True)))
+    resume(double, "two", answers={ids[0]: "l"})
+    with pytest.raises(InvalidInput, match="does not wait"):
+        resume(double, "two", answers={ids[0]: "again"})
+    done = resume(double, "two", "r")  # one question is left, so that it is clear which
+    assert sorted(done["messages"]) == ["l", "r"]
+    double.invoke({"messages": []}, configured("three"))
+    ids = [i.id for t in double.get_state(configured("three")).tasks for i in t.interrupts]
+    done = resume(double, "three", answers=dict(zip(ids, ["l", "r"], strict=True)))
     assert sorted(done["messages"]) == ["l", "r"]
 
 

@@ -32,12 +32,16 @@ def memcore(
 def test_a_thread_is_listed_shown_compared_pruned_and_restored(
     memcore: Callable[..., tuple[int, Any]], talker: Callable[..., None]
 ) -> None:
-    talker("s-1", 3, user_id="ann")
-    talker("s-10", 1)
+    talker("s-1", 3, user_id="ann", shop=7)
+    talker("s-10", 1, shop="7")
     status, page = memcore("list", "s-1", "--prefix", "--json")
     assert (status, page["total"], page["match"], page["exact"]) == (0, 2, "prefix", True)
     _, page = memcore("list", "--metadata", "user_id=ann", "--json")
     assert [t["thread_id"] for t in page["threads"]] == ["s-1"]
+
+    for shop in ("7", '"7"'):
+        _, page = memcore("list", "--metadata", f"shop={shop}", "--json")
+        assert [t["thread_id"] for t in page["threads"]] == ["s-10", "s-1"]
 
     _, line = memcore("show", "s-1", "--timeline", "--json")
     assert len(line["steps"]) == 9
