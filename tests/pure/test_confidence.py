@@ -1,3 +1,4 @@
+# ruff: noqa: E501
 """A confidence in numbers, words, numerals of two languages, shares and stars: one rule."""
 
 from __future__ import annotations
