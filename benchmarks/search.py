@@ -2,6 +2,11 @@
 
     python -m benchmarks.search                   # 10k and 100k memories, 384 and 1536 dimensions
     python -m benchmarks.search --sizes 10000 1000000 --dimensions 384
+    python -m benchmarks.search --sizes 10000 1000000 --per-user 10
+
+A recall reads one person's scopes, every memory of them: with 1,000 users however many memories
+there are, it reads ten times as much where there are ten times as many. `--per-user` lets the users
+grow with the memories instead.
 
 Memories of 1,000 users are copied into an embedded PostgreSQL of its own, then three ways of
 answering the same query take turns, query by query, so that whatever else the machine does hits
@@ -58,7 +63,7 @@ def _fetched(cursor: Any, sql: str, values: list[Any]) -> Any:
     return cursor.execute(sql, values, binary=True).fetchall()
 
 
-def measure(world: World, count: int) -> tuple[dict[str, float], float]:
+def measure(world: World, count: int, people: int) -> tuple[dict[str, float], float]:
     """Median milliseconds of each way, and recall@10."""
     core, library = world.core, world.library
     chance = np.random.default_rng(1)
@@ -74,7 +79,7 @@ def measure(world: World, count: int) -> tuple[dict[str, float], float]:
     )
     with driver(core) as connection, psycopg.RawCursor(connection) as cursor:
         for i, vector in enumerate(asked):
-            number = int(chance.integers(USERS))
+            number = int(chance.integers(people))
             who = Subject(library.id, f"u{number}")
             query = sentence(chance, i)
             embedder.embed_query = lambda _, vector=vector: vector  # type: ignore[method-assign]
@@ -97,7 +102,7 @@ def measure(world: World, count: int) -> tuple[dict[str, float], float]:
                     best = mine[np.argsort(-(world.vectors[mine] @ vector), kind="stable")[:10]]
                     nearest = sorted(out.candidates, key=lambda c: -c.similarity)[:10]
                     right += len({world.ids[j] for j in best} & {c.memory.id for c in nearest})
-    wanted = count * min(10, len(world.ids) // USERS)
+    wanted = count * min(10, len(world.ids) // people)
     return {name: statistics.median(ms) for name, ms in ways.items()}, right / wanted
 
 
@@ -106,17 +111,21 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--dimensions", type=int, nargs="+", default=[384, 1536])
     parser.add_argument("--queries", type=int, default=300)
+    parser.add_argument("--per-user", type=int, help="memories of each user; default: 1,000 users")
     arguments = parser.parse_args()
     print("dimensions  memories  vector floor  recall floor  search_memories  "
           "÷ vector floor  ÷ recall floor  ÷ smallest  recall@10")  # fmt: skip
     for dimensions in arguments.dimensions:
         smallest = None
         for size in arguments.sizes:
+            people = size // arguments.per_user if arguments.per_user else USERS
             home = Path(tempfile.mkdtemp(prefix="mb-", dir="/tmp"))
             home.chmod(0o755)
             try:
                 with open_core(home=home) as core:
-                    ms, found = measure(build(core, size, dimensions), arguments.queries)
+                    ms, found = measure(
+                        build(core, size, dimensions, people), arguments.queries, people
+                    )
             finally:
                 shutil.rmtree(home, ignore_errors=True)
             ours = ms["search_memories"]

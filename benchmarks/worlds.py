@@ -58,19 +58,19 @@ def sentence(chance: np.random.Generator, number: int) -> str:
     return " ".join(WORDS[w] for w in chance.integers(len(WORDS), size=12)) + f" {number}"
 
 
-def build(core: Core, size: int, dimensions: int) -> World:
-    """`size` memories of 1,000 users in no order, straight through COPY."""
+def build(core: Core, size: int, dimensions: int, people: int = USERS) -> World:
+    """`size` memories of `people` users in no order, straight through COPY."""
     library = core.libraries.create(f"{size} x {dimensions}", embedder=f"hash:{dimensions}")
     chance = np.random.default_rng(size + dimensions)
     made = vectors(size, dimensions, chance)
     ids = [str(uuid.UUID(bytes=chance.bytes(16))) for _ in range(size)]
-    users = chance.permutation(np.arange(size) % USERS)
+    users = chance.permutation(np.arange(size) % people)
     hashes = []
     with driver(core) as connection:
         connection.execute(
             "INSERT INTO users SELECT 'u' || n FROM generate_series(0, %s) n "
             "ON CONFLICT DO NOTHING",
-            [USERS - 1],
+            [people - 1],
         )
         # No foreign key is looked up: what is copied here fits together by construction.
         connection.execute("SET session_replication_role = replica")

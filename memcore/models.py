@@ -6,13 +6,30 @@ datetimes; ids are strings (UUIDs, except user, project and session ids, which a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, make_dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from memcore.settings import RankingSettings
+
+T = TypeVar("T")
+
+
+def maker(kind: type[T]) -> Callable[..., T]:
+    """A constructor for the frozen, slotted dataclass `kind` that takes every field in order and
+    is ten times as fast as its own, which sets each field through a function call: a recall makes
+    hundreds. The object is filled while it is of a class with the same layout that is not frozen.
+    """
+    twin = make_dataclass(kind.__name__, [(f.name, Any) for f in fields(kind)], slots=True)  # type: ignore[arg-type]
+
+    def make(*values: Any) -> T:
+        made = twin(*values)
+        made.__class__ = kind
+        return made  # type: ignore[no-any-return]
+
+    return make
 
 
 class MemoryType(StrEnum):

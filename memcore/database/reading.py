@@ -18,6 +18,7 @@ from sqlalchemy.exc import OperationalError
 from memcore.database import engine as database
 
 T = TypeVar("T")
+_MOST_IDLE = 10
 
 
 class Reader:
@@ -26,7 +27,9 @@ class Reader:
     def __init__(self, engine: Engine) -> None:
         """Its connections lead where `engine`'s do."""
         url = engine.url.render_as_string(hide_password=False)
-        self._engine = database.create(url, pool_size=5, hot=True)
+        self._engine = database.create(url, pool_size=1, hot=True)
+        # A pool that only lends: SQLAlchemy's costs as much as a tenth of a small recall.
+        self._idle: list[psycopg.Connection[Any]] = []
 
     def run(self, read: Callable[[psycopg.Connection[Any]], T]) -> T:
         """What `read` returns for a connection in autocommit mode. It may be called twice. Raises
@@ -34,23 +37,49 @@ class Reader:
         for last in (False, True):
             connection = None
             try:
-                connection = self._engine.raw_connection()
-                driver = connection.driver_connection
-                assert driver is not None
-                return read(driver)
+                connection = self._take()
+                result = read(connection)
             except psycopg.OperationalError as error:
                 # A cancelled or refused statement leaves the connection open: not ours to retry.
-                if connection is not None and not connection.driver_connection.closed:  # type: ignore[union-attr]
+                if connection is not None and not connection.closed:
+                    self._give(connection)
                     raise
                 if last or connection is None:
                     gone = OperationalError("", None, error)
                     raise database.unreachable(self._engine, gone) from error
-                connection.invalidate(error)
-                self._engine.dispose()
-            finally:
+                self._drop()
+            except BaseException:
                 if connection is not None:
-                    connection.close()
+                    self._give(connection)
+                raise
+            else:
+                self._give(connection)
+                return result
         raise AssertionError("unreachable")
 
     def close(self) -> None:
+        self._drop()
         self._engine.dispose()
+
+    def _take(self) -> psycopg.Connection[Any]:
+        try:
+            return self._idle.pop()
+        except IndexError:
+            pass
+        lent = self._engine.raw_connection()
+        connection: psycopg.Connection[Any] | None = lent.driver_connection
+        assert connection is not None
+        lent.detach()
+        return connection
+
+    def _give(self, connection: psycopg.Connection[Any]) -> None:
+        idle = connection.pgconn.transaction_status == psycopg.pq.TransactionStatus.IDLE
+        if not connection.closed and idle and len(self._idle) < _MOST_IDLE:
+            self._idle.append(connection)
+        else:
+            connection.close()
+
+    def _drop(self) -> None:
+        """Give up every idle connection."""
+        while self._idle:
+            self._idle.pop().close()

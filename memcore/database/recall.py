@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, Literal
 
 import psycopg
@@ -28,7 +28,17 @@ from sqlalchemy.dialects import postgresql
 from memcore.database import queries
 from memcore.database.tables import MemoryRow
 from memcore.embeddings import Vectors
-from memcore.models import Actor, Candidate, Memory, MemoryType, Scope, Status, Subject, Visibility
+from memcore.models import (
+    Actor,
+    Candidate,
+    Memory,
+    MemoryType,
+    Scope,
+    Status,
+    Subject,
+    Visibility,
+    maker,
+)
 from memcore.rules.ranking import USES_AT_HALF
 from memcore.settings import RankingSettings
 
@@ -86,17 +96,19 @@ def fetch(
     sql, values = statement(subject, actor, settings, terms=terms, **how)
     with psycopg.RawCursor(driver) as cursor:
         rows = cursor.execute(sql, values, binary=True).fetchall()
+    matched = _matched(terms)
     candidates = []
     for *fields, cosine, coverage, mask, by_vector, by_keyword, keywords, _ in rows:
         candidates.append(
-            Candidate(
+            _candidate(
                 _memory(fields),
-                min(1.0, cosine) if cosine is not None and cosine > 0 else 0.0,
+                (cosine if cosine < 1.0 else 1.0) if cosine is not None and cosine > 0 else 0.0,
                 coverage,
                 by_vector if cosine is not None else None,
                 by_keyword if mask else None,
-                tuple(t for i, t in enumerate(terms) if mask >> i & 1) if mask else (),
-                keywords=frozenset(keywords),
+                matched(mask) if mask else (),
+                None,
+                frozenset(keywords),
             )
         )
     return Pool(tuple(candidates), rows[0][-1] if rows else 0)
@@ -200,16 +212,40 @@ def _lexeme(term: str) -> str:
 
 def _memory(fields: list[Any]) -> Memory:
     fields[_TAGS] = tuple(fields[_TAGS])
+    if fields[_ATTRIBUTES] is None:
+        fields[_ATTRIBUTES] = {}
     fields[_TYPE] = _TYPES[fields[_TYPE]]
     fields[_SCOPE] = _SCOPES[fields[_SCOPE]]
     fields[_STATUS] = _STATUSES[fields[_STATUS]]
     fields[_VISIBILITY] = _VISIBILITIES[fields[_VISIBILITY]]
-    return Memory(*fields)
+    return _whole(*fields)
 
 
-_TAGS, _TYPE, _SCOPE, _STATUS, _VISIBILITY = (
-    _FIELDS.index(name) for name in ("tags", "memory_type", "scope", "status", "visibility")
+_TAGS, _TYPE, _SCOPE, _STATUS, _VISIBILITY, _ATTRIBUTES = (
+    _FIELDS.index(name)
+    for name in ("tags", "memory_type", "scope", "status", "visibility", "attributes")
 )
+_whole = maker(Memory)
+_candidate = maker(Candidate)
+
+
+def _matched(terms: Sequence[str]) -> Callable[[int], tuple[str, ...]]:
+    """Which of `terms` a mask stands for."""
+    bits = [(1 << i, term) for i, term in enumerate(terms)]
+
+    @cache
+    def of(mask: int) -> tuple[str, ...]:
+        return tuple([term for bit, term in bits if mask & bit])
+
+    return of
+
+
+def _column(name: str) -> str:
+    """How a field is read: ids as text, and no attributes as NULL, since parsing even an empty
+    object took a third of what reading a row does."""
+    if name == "attributes":
+        return "nullif(memories.attributes, '{}')"
+    return f"memories.{name}{'::text' if name in _UUIDS else ''}"
 
 
 @lru_cache(maxsize=512)
@@ -273,7 +309,8 @@ def _text(shape: _Shape) -> tuple[bytes, tuple[str, ...]]:
         )
     if shape.also:
         picked.append("p.id = ANY(%(also)s::uuid[])")
-    columns = ", ".join(f"memories.{f}{'::text' if f in _UUIDS else ''}" for f in _FIELDS)
+    columns = ", ".join(map(_column, _FIELDS))
+    # OFFSET 0 keeps each step's expressions from being worked out anew in every sort.
     # Only numbers and column names made here are put into the text; every value is a parameter.
     text = f"""
 WITH scope AS MATERIALIZED (
@@ -292,14 +329,15 @@ WITH scope AS MATERIALIZED (
     ) weighed
 ), covered AS (
     SELECT scope.*, n, ({covered}) / greatest(1e-9, asked) AS coverage
-    FROM scope, stats {matching}
+    FROM scope, stats {matching} OFFSET 0
 ), fused AS (
     SELECT *, 1 - (1 - %(of_dense)s::float8 * greatest(0, least(1,
         (coalesce(cosine, 0) - %(unrelated)s::float8) / (1 - %(unrelated)s::float8))))
         * (1 - %(of_keyword)s::float8 * coverage) AS similarity
-    FROM covered
+    FROM covered OFFSET 0
 ), scored AS (
-    SELECT *, similarity >= %(floor)s::float8 AS near, {" + ".join(score)} AS score FROM fused
+    SELECT *, similarity >= %(floor)s::float8 AS near, {" + ".join(score)} AS score
+    FROM fused OFFSET 0
 ), placed AS (
     SELECT *, row_number() OVER (ORDER BY near DESC, score DESC, id) AS by_score,
         row_number() OVER (ORDER BY cosine DESC NULLS LAST, id) AS by_vector,

@@ -20,6 +20,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from memcore.text import clean
 
@@ -74,7 +75,7 @@ def index_terms(text: str) -> tuple[str, ...]:
             out += run
             out += _pairs(run)
         else:
-            out += _latin(run)
+            out += _latin(run) if len(run) <= LONGEST_TERM else _parts(run)
     return tuple(dict.fromkeys(out))[:MOST_INDEX_TERMS]
 
 
@@ -84,7 +85,7 @@ def query_terms(text: str) -> tuple[str, ...]:
     grammatical: list[str] = []
     for run in _RUN.findall(unicodedata.normalize("NFKC", clean(text))):
         if not _IS_CJK.match(run):
-            words = _latin(run)
+            words = _latin(run) if len(run) <= LONGEST_TERM else _parts(run)
             topical += words
             grammatical += [] if words else [_stem(run.lower())]
             continue
@@ -119,20 +120,26 @@ def _pairs(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)]
 
 
-def _latin(run: str) -> list[str]:
+@lru_cache(maxsize=8192)
+def _latin(run: str) -> tuple[str, ...]:
+    """`_parts`, kept for the words everybody uses."""
+    return _parts(run)
+
+
+def _parts(run: str) -> tuple[str, ...]:
     """Terms of one run without spaces: the whole and, when it is compound, its parts."""
     whole = run.lower().replace("’", "'")
     if whole in _STOP:
-        return []
+        return ()
     whole = whole.removesuffix("'s")
     parts = _PART.findall(_HUMP.sub("_", run))
     if len(parts) <= 1 or "'" in whole:
-        return [_stem(whole)[:LONGEST_TERM]]
+        return (_stem(whole)[:LONGEST_TERM],)
     out = [whole[:LONGEST_TERM]]
     # A single letter out of a compound (the v of v1.2) says nothing on its own.
     kept = (p.lower() for p in parts if len(p) > 1 or p.isdigit())
     out += [_stem(p)[:LONGEST_TERM] for p in kept if p not in _STOP]
-    return out
+    return tuple(out)
 
 
 def _stem(word: str) -> str:

@@ -22,7 +22,7 @@ from datetime import datetime
 from functools import lru_cache
 
 from memcore.explanations import Comparison, LoggedRecall, Move, Replayed
-from memcore.models import Candidate, Dropped, Hit, Ranking, Scope, ScoreTerm
+from memcore.models import Candidate, Dropped, Hit, Ranking, Scope, ScoreTerm, maker
 from memcore.rules import injection, lexical
 from memcore.settings import RankingSettings
 
@@ -55,24 +55,27 @@ def rank(
     most = settings.max_recall if limit is None else limit
     pool = in_order(candidates, settings, now=now)
     dropped: list[Dropped] = []
-    near: list[tuple[Hit, Candidate]] = []
+    hits: list[Hit] = []
+    kept: dict[str, _Kept] = {}
+    beaten: list[Hit] = []
+    above = 0
     for hit, value, candidate in pool:
         if floor is not None and not value >= floor:
             by = f"similarity {value:.3f} is {floor - value:.3f} below {floor:.3f}"
             dropped.append(_drop(hit, "below_threshold", by))
-        else:
-            near.append((hit, candidate))
-    hits: list[Hit] = []
-    kept: dict[str, list[Candidate]] = {}
-    beaten: list[Hit] = []
-    for hit, candidate in near:
-        peers = kept.setdefault(hit.memory.memory_type, [])
-        rival = _rival(candidate, peers, settings)
+            continue
+        above += 1
+        memory_type = candidate.memory.memory_type
+        peers = kept.get(memory_type)
+        rival = peers.rival(candidate) if peers is not None else None
         if rival is not None:
             dropped.append(_drop(hit, *rival))
         elif len(hits) < most:
             hits.append(hit)
-            peers.append(candidate)
+            if settings.dedupe != "off":
+                if peers is None:
+                    peers = kept[memory_type] = _Kept(settings)
+                peers.add(candidate)
         else:
             beaten.append(hit)
     for place, hit in enumerate(beaten, most + 1):
@@ -81,7 +84,7 @@ def rank(
         dropped.append(_drop(hit, "outranked", by))
     stages = {
         "candidates": len(pool),
-        "above_threshold": len(near),
+        "above_threshold": above,
         "distinct": len(hits) + len(beaten),
         "top_k": len(hits),
     }
@@ -105,12 +108,13 @@ def in_order(
     if now is None:
         now = max((c.memory.created_at for c in pool), default=None)
     near = _nearness(settings)
+    scored_as = _scorer(settings, now)
     ranked = settings.lexical and settings.fusion == "rrf"
     scored = []
     for candidate in pool:
         value = near(candidate)
         shown = similarity(candidate, settings) if ranked else value
-        scored.append((_scored(candidate, shown, settings, now), value, candidate))
+        scored.append((scored_as(candidate, shown), value, candidate))
     scored.sort(key=lambda s: (-s[0].score, -s[0].memory.created_at.timestamp(), s[0].memory.id))
     return scored
 
@@ -170,13 +174,16 @@ def _nearness(settings: RankingSettings) -> Callable[[Candidate], float]:
     of_dense = min(1.0, 2 * settings.dense_weight) if settings.lexical else 1.0
     of_keyword = min(1.0, 2 - 2 * settings.dense_weight) if settings.lexical else 0.0
 
+    related = 1 - unrelated
+
     def near(candidate: Candidate) -> float:
         if candidate.reranked is not None:
             return unit(candidate.reranked)
-        dense = unit((unit(candidate.similarity) - unrelated) / (1 - unrelated))
-        if not of_keyword:
-            return of_dense * dense
-        return unit(1 - (1 - of_dense * dense) * (1 - of_keyword * unit(candidate.lexical)))
+        dense = of_dense * unit((unit(candidate.similarity) - unrelated) / related)
+        keyword = candidate.lexical
+        if not of_keyword or not keyword:
+            return dense
+        return unit(1 - (1 - dense) * (1 - of_keyword * unit(keyword)))
 
     return near
 
@@ -196,33 +203,62 @@ def same_saying(one: str, other: str) -> float:
 
 def scored_of(candidate: Candidate, settings: RankingSettings, now: datetime | None) -> Hit:
     """`candidate` with its terms and their sum. `now`: what recency counts from."""
-    return _scored(candidate, similarity(candidate, settings), settings, now)
+    return _scorer(settings, now)(candidate, similarity(candidate, settings))
 
 
-def _scored(
-    candidate: Candidate, nearness: float, settings: RankingSettings, now: datetime | None
-) -> Hit:
-    memory = candidate.memory
-    notes: list[str] = []
-    confidence = _confidence(memory.confidence, notes)
-    priority = _priority(memory.scope, settings, notes)
-    age = (now - memory.created_at).total_seconds() / 86400 if now else 0.0
-    recency = 0.5 ** (max(0.0, age) / settings.recency_half_life_days)
-    uses = max(0, memory.access_count)
-    terms = (
-        ScoreTerm("similarity", nearness, settings.similarity_weight),
-        ScoreTerm("confidence", confidence, settings.confidence_weight),
-        ScoreTerm("scope", priority, settings.scope_weight),
-        ScoreTerm("keyword", unit(candidate.lexical), settings.keyword_weight),
-        ScoreTerm("recency", recency, settings.recency_weight),
-        ScoreTerm("usage", uses / (uses + USES_AT_HALF), settings.usage_weight),
-        # The cosine behind similarity, shown beside it; it counts through similarity only.
-        ScoreTerm("dense", unit(candidate.similarity), 0.0),
-    )
-    score = 0.0
-    for _, value, weight in terms:
-        score += value * weight
-    return Hit(memory, score, terms, tuple(notes))
+def _scorer(settings: RankingSettings, now: datetime | None) -> Callable[[Candidate, float], Hit]:
+    """Makes hits of candidates with their nearness; what the settings say is looked up once."""
+    half_life = settings.recency_half_life_days
+    of_similarity, of_confidence, of_scope, of_keyword, of_recency, of_usage = (
+        settings.similarity_weight, settings.confidence_weight, settings.scope_weight,
+        settings.keyword_weight, settings.recency_weight, settings.usage_weight,
+    )  # fmt: skip
+    # Many candidates have these in common.
+    priorities = {
+        scope: _term("scope", _priority(scope, settings, []), of_scope) for scope in Scope
+    }
+    no_keyword = _term("keyword", 0.0, of_keyword)
+    unused = _term("usage", 0.0, of_usage)
+
+    def scored(candidate: Candidate, nearness: float) -> Hit:
+        memory = candidate.memory
+        notes: list[str] = []
+        confidence = memory.confidence
+        if confidence is None or not 0 <= confidence <= 1:
+            confidence = _confidence(confidence, notes)
+        priority = priorities.get(memory.scope)
+        if priority is None:
+            priority = _term("scope", _priority(memory.scope, settings, notes), of_scope)
+        keyword = unit(candidate.lexical)
+        age = (now - memory.created_at).total_seconds() / 86400 if now else 0.0
+        recency = 0.5 ** (age / half_life) if age > 0 else 1.0
+        uses = memory.access_count
+        usage = uses / (uses + USES_AT_HALF) if uses > 0 else 0.0
+        score = (
+            nearness * of_similarity + confidence * of_confidence + priority[1] * of_scope
+            + keyword * of_keyword + recency * of_recency + usage * of_usage
+        )  # fmt: skip
+        terms = (
+            _term("similarity", nearness, of_similarity),
+            _term("confidence", confidence, of_confidence),
+            priority,
+            _term("keyword", keyword, of_keyword) if keyword else no_keyword,
+            _term("recency", recency, of_recency),
+            _term("usage", usage, of_usage) if usage else unused,
+            # The cosine behind similarity, shown beside it; it counts through similarity only.
+            _term("dense", unit(candidate.similarity), 0.0),
+        )
+        return _hit(memory, score, terms, tuple(notes) if notes else ())
+
+    return scored
+
+
+_hit = maker(Hit)
+_dropped = maker(Dropped)
+
+
+def _term(name: str, value: float, weight: float) -> ScoreTerm:
+    return tuple.__new__(ScoreTerm, (name, value, weight))
 
 
 def _confidence(value: float | None, notes: list[str]) -> float:
@@ -247,34 +283,58 @@ def _priority(scope: Scope | str | None, settings: RankingSettings, notes: list[
     return settings.user_priority
 
 
-def _rival(
-    candidate: Candidate, kept: Sequence[Candidate], settings: RankingSettings
-) -> tuple[str, str] | None:
-    """Reason and detail when a kept hit of the same type makes this one needless."""
-    if not kept or settings.dedupe == "off":
+class _Kept:
+    """Hits of one type, and whether one more candidate is needless beside them. Which hit has a
+    term is looked up, so that a candidate is compared only with those it shares many words with."""
+
+    def __init__(self, settings: RankingSettings) -> None:
+        self._one_per_type = settings.dedupe == "one_per_type"
+        self._enough = settings.dedupe_threshold
+        self._hits: list[tuple[Candidate, frozenset[str]]] = []
+        self._having: dict[str, list[int]] = {}
+
+    def add(self, candidate: Candidate) -> None:
+        terms = frozenset() if self._one_per_type else _terms(candidate)
+        for term in terms:
+            self._having.setdefault(term, []).append(len(self._hits))
+        self._hits.append((candidate, terms))
+
+    def rival(self, candidate: Candidate) -> tuple[str, str] | None:
+        """Reason and detail when a kept hit makes this one needless."""
+        memory = candidate.memory
+        if self._one_per_type:
+            best = self._hits[0][0].memory
+            return "one_per_type", f"{best.id} is the best {memory.memory_type}"
+        enough, hits, having = self._enough, self._hits, self._having
+        mine = _terms(candidate)
+        shared: dict[int, int] = {}
+        for term in mine:
+            if term in having:
+                for at in having[term]:
+                    shared[at] = shared.get(at, 0) + 1
+        size = len(mine)
+        near: Iterable[int] = [
+            at for at, common in shared.items() if 2 * common >= enough * (size + len(hits[at][1]))
+        ]
+        # Most end here: too few words in common, whatever the rest says.
+        if not near and enough > 0:
+            return None
+        if not enough > 0:
+            near = range(len(hits))
+        for at in sorted(near):
+            other, theirs = hits[at]
+            same = _same(memory.content, mine, other.memory.content, theirs)
+            if same >= enough:
+                return (
+                    "near_duplicate",
+                    f"says the same as {other.memory.id}: "
+                    f"text similarity {same:.3f}, limit {enough:.3f}",
+                )
         return None
-    memory = candidate.memory
-    if settings.dedupe == "one_per_type":
-        return "one_per_type", f"{kept[0].memory.id} is the best {memory.memory_type}"
-    enough = settings.dedupe_threshold
-    mine = _terms(candidate)
-    for other in kept:
-        theirs = _terms(other)
-        # Most pairs end here: too few words in common, whatever the rest says.
-        if 2 * len(mine & theirs) < enough * (len(mine) + len(theirs)):
-            continue
-        same = _same(memory.content, mine, other.memory.content, theirs)
-        if same >= enough:
-            return (
-                "near_duplicate",
-                f"says the same as {other.memory.id}: "
-                f"text similarity {same:.3f}, limit {enough:.3f}",
-            )
-    return None
 
 
 def _drop(hit: Hit, reason: str, detail: str) -> Dropped:
-    return Dropped(hit.memory, reason, detail, hit.score, hit.terms)
+    return _dropped(hit.memory, reason, detail, hit.score, hit.terms)
 
 
 def _terms(candidate: Candidate) -> frozenset[str]:

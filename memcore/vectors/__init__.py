@@ -89,11 +89,18 @@ def nearest_first(matches: Iterable[Match], k: int) -> list[Match]:
     return sorted(matches, key=lambda match: (-match.similarity, match.id))[: max(k, 0)]
 
 
+_USUAL = (4 * SMALLEST_NORM**2, 1e30)
+"""Squared norms of vectors whose every value is finite and that have a length, rounding apart."""
+
+
 def checked(vectors: Vectors, dimensions: int) -> Vectors:
     """`vectors` as contiguous float32 (n, dimensions). Raises InvalidVector for a wrong length, a
     norm below 1e-6 (its cosine is NaN, and NaN passes thresholds) or a value that is not finite."""
     array = np.ascontiguousarray(vectors, dtype=np.float32)
     if array.ndim == 1:
+        # One pass says it all of a usual vector; the rest is for saying what is wrong.
+        if len(array) == dimensions and _USUAL[0] <= float(array @ array) <= _USUAL[1]:
+            return array[None, :]
         array = array[None, :]
     if array.ndim != 2 or array.shape[1] != dimensions:
         raise InvalidVector(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import replace
+from dataclasses import FrozenInstanceError, fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memcore.models import Candidate, Memory, MemoryType, Ranking, Scope, Status, Visibility
+from memcore.models import (
+    Candidate,
+    Memory,
+    MemoryType,
+    Ranking,
+    Scope,
+    Status,
+    Visibility,
+    maker,
+)
 from memcore.rules.ranking import rank, same_saying, shown
 from memcore.settings import RankingSettings
 
@@ -240,6 +249,36 @@ def test_stages_count_what_is_left() -> None:
     assert reasons(ranking) == {
         "c": "near_duplicate", "d": "outranked", "e": "below_threshold",
     }  # fmt: skip
+
+
+words = st.lists(st.sampled_from("red blue tall ship crane 3 not".split()), min_size=1, max_size=6)
+
+
+@given(st.lists(words, min_size=2, max_size=12), st.sampled_from([0.0, 0.3, 0.6, 0.85, 1.0]))
+def test_near_duplicates_are_what_pair_by_pair_comparison_says(
+    texts: list[list[str]], limit: float
+) -> None:
+    pool = [
+        candidate(f"{i:02d}", 1 - i / 100, content=" ".join(words)) for i, words in enumerate(texts)
+    ]
+    kept: list[Candidate] = []
+    for one in pool:
+        said = (same_saying(one.memory.content, other.memory.content) for other in kept)
+        if not any(same >= limit for same in said):
+            kept.append(one)
+    ranking = rank(pool, replace(DEFAULT, dedupe_threshold=limit, max_recall=100))
+    assert ids(ranking) == [c.memory.id for c in kept]
+
+
+def test_a_value_made_fast_is_the_same_value() -> None:
+    one = memory("a")
+    values = [getattr(one, f.name) for f in fields(one)]
+    made = maker(Memory)(*values)
+    assert made == one
+    assert type(made) is Memory
+    assert hash(replace(made, attributes=())) == hash(replace(one, attributes=()))
+    with pytest.raises(FrozenInstanceError):
+        made.content = "other"  # type: ignore[misc]
 
 
 numbers = st.floats(allow_nan=True, allow_infinity=True)
