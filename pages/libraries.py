@@ -31,6 +31,8 @@ def badges(card: Card) -> list[str]:
         out.append(":gray-badge[:material/link_off: unbound]")
     if card.reembedding:
         out.append(":blue-badge[:material/sync: re-embedding]")
+    if card.half_built:
+        out.append(":orange-badge[:material/sync_problem: re-embedding stopped]")
     return out or [":green-badge[:material/check_circle: enabled]"]
 
 

@@ -48,7 +48,7 @@ def _libraries(arguments: argparse.Namespace) -> int:
             ).name  # fmt: skip
         elif arguments.set:
             library = core.libraries.get(arguments.name or "")
-            core.libraries.set(library.id, {**library.overrides, **_settings(arguments.set)})
+            core.libraries.adjust(library.id, _settings(arguments.set))
         if arguments.name:
             return _one(core, arguments)
         cards = core.libraries.cards()

@@ -116,6 +116,14 @@ class Jobs:
         with self._engine.connect() as connection:
             return next(iter(self._read(connection, kind, library_id)), None)
 
+    def running(self, kind: str) -> set[str]:
+        """Ids of the libraries that such a job runs for now, in whichever process."""
+        with self._engine.connect() as connection:
+            rows = connection.execute(
+                select(JobRow, _HELD).where(JobRow.kind == kind, JobRow.state == "running")
+            )
+            return {j.library_id for j in map(_job, rows) if j.running and j.library_id}
+
     def cancel(self, job_id: str) -> None:
         """Ask it to stop; it does at its next report."""
         with self._engine.begin() as connection:

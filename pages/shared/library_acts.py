@@ -44,7 +44,9 @@ def _done(text: str, *, undo: str | None = None) -> None:
     st.session_state["library_acts_close"] = True
 
 
-def _undo_of(subject_id: str, before: str | None, kind: Literal["library", "agent"]) -> str | None:
+def undo_of(
+    subject_id: str, before: str | None, kind: Literal["library", "agent"] = "library"
+) -> str | None:
     """What takes back the change just made; None where saving changed nothing."""
     now = session.service().libraries.last_change(subject_id, kind)
     return None if now == before else now
@@ -131,7 +133,7 @@ def enable(library_id: str, enabled: bool) -> None:
         before = libraries.last_change(library_id)
         library = libraries.enable(library_id, enabled, actor=session.actor())
         said = "enabled" if enabled else "disabled: it is neither recalled nor written"
-        messages.done(f"{library.name} {said}.", undo=_undo_of(library.id, before, "library"),
+        messages.done(f"{library.name} {said}.", undo=undo_of(library.id, before),
                       of="libraries")  # fmt: skip
     reads.forget()
 
@@ -144,7 +146,7 @@ def _rename(library_id: str) -> None:
             library_id, name=st.session_state["library_name"],
             description=st.session_state["library_description"], actor=session.actor(),
         )  # fmt: skip
-        _done(f"Saved as {library.name}.", undo=_undo_of(library.id, before, "library"))
+        _done(f"Saved as {library.name}.", undo=undo_of(library.id, before))
     reads.forget()
 
 
@@ -246,7 +248,7 @@ def _save_agent(agent_id: str | None) -> None:
             agent = libraries.edit_agent(
                 agent_id, name=value["agent_name"], actor=session.actor(), **fields
             )
-            _done(f"Agent {agent.name} saved.", undo=_undo_of(agent.id, before, "agent"))
+            _done(f"Agent {agent.name} saved.", undo=undo_of(agent.id, before, "agent"))
     reads.forget()
 
 

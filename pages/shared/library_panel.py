@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import streamlit as st
 
 from memcore.models import Library
-from memcore.services.libraries import Card, Health
+from memcore.services.libraries import Card, Health, Job
 from memcore.text import shorten
 from pages.shared import library_acts, library_settings, messages, present, reads, session
 
@@ -110,10 +110,10 @@ def _types(types: Any) -> go.Figure:
 # ---- embedder and store -------------------------------------------------------------------------
 
 
-def _change_embedder(library_id: str) -> None:
+def _change_embedder(library_id: str, embedder: str | None = None) -> None:
     with messages.attempt("Changing the embedder"):
         session.service().libraries.change_embedder(
-            library_id, st.session_state["libraries_embedder"], actor=session.actor()
+            library_id, embedder or st.session_state["libraries_embedder"], actor=session.actor()
         )
     reads.forget()
 
@@ -182,18 +182,30 @@ def progress(library_id: str) -> None:
         elif job.state == "failed":
             st.error(messages.plain(job.note), title="The last job failed",
                      icon=":material/error:")  # fmt: skip
+            _go_on(job)
         elif job.state == "lost":
             st.warning(
-                f"It stopped after {job.done:,} of {job.total:,} because its process ended. Start "
-                "it again: it goes on where it stopped.", title="The last job was interrupted",
-                icon=":material/error:",
+                f"It stopped after {job.done:,} of {job.total:,} because its process ended. "
+                "The library is searched by its former vectors. Started again, it goes on where "
+                "it stopped.", title="The last job was interrupted", icon=":material/error:",
             )  # fmt: skip
+            _go_on(job)
         else:
             if st.session_state.pop("libraries_job", None) == job.id:
                 reads.forget()
                 st.rerun()
             st.caption(f":material/check_circle: {messages.plain(job.note)} "
                        f"{present.ago(job.created_at, session.now())}")  # fmt: skip
+
+
+def _go_on(job: Job) -> None:
+    """Offer to take up a re-embedding that stopped."""
+    if job.kind == "reembed" and job.library_id and session.actor().operator:
+        embedder = str(job.input["embedder"])
+        name = library_acts.embedders().get(embedder, embedder)
+        st.button(f"Go on embedding with {name}", key="libraries_go_on",
+                  icon=":material/play_arrow:", on_click=_change_embedder,
+                  args=(job.library_id, embedder))  # fmt: skip
 
 
 def _thresholds(card: Card) -> None:

@@ -3,6 +3,7 @@ is now, and where that comes from. What was changed is shown before it is saved.
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pandas as pd
@@ -11,7 +12,7 @@ import streamlit as st
 from memcore.models import Library
 from memcore.services.libraries import PRESETS
 from memcore.settings import SPECS, Resolved, SettingSpec
-from pages.shared import messages, reads, session
+from pages.shared import library_acts, messages, reads, session
 
 GROUPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "Recall": ("manage_search", (
@@ -46,11 +47,7 @@ SOURCE = {
 
 def draw(library: Library, resolved: Resolved, *, may_change: bool) -> None:
     """All fields, and the bar that saves them."""
-    # Changed elsewhere, or undone: the fields begin again from what is saved.
-    stamp, key = library.updated_at.isoformat(), f"libraries_stamp_{library.id}"
-    if st.session_state.get(key) != stamp:
-        discard(library)
-        st.session_state[key] = stamp
+    _follow(library)
     bar = st.container()
     placed = {name for _, names in GROUPS.values() for name in names} | {"enabled"}
     forgotten = tuple(name for name in SPECS if name not in placed)
@@ -79,6 +76,36 @@ def draw(library: Library, resolved: Resolved, *, may_change: bool) -> None:
 
 def key_of(library: Library, name: str) -> str:
     return f"libraries_set_{library.id}_{name}"
+
+
+def _base_key(library: Library) -> str:
+    """Where the form keeps, as JSON, what was set by hand when it began."""
+    return f"libraries_base_{library.id}"
+
+
+def _follow(library: Library) -> None:
+    """Take over what was saved elsewhere since the form began, and keep what is edited here."""
+    state, now = st.session_state, dict(library.overrides)
+    began = json.loads(state.get(_base_key(library), "null"))
+    if began == now:
+        return
+    if began is not None:
+        mine = {
+            name for name in SPECS
+            if key_of(library, name) in state
+            and _entered(state[key_of(library, name)]) != began.get(name)
+        }  # fmt: skip
+        moved = {name for name in {*began, *now} if began.get(name) != now.get(name)}
+        for name in set(SPECS) - mine:
+            state.pop(key_of(library, name), None)
+        if mine:
+            state[f"libraries_moved_{library.id}"] = json.dumps(sorted(moved))
+    state[_base_key(library)] = json.dumps(now)
+
+
+def _entered(value: Any) -> Any:
+    """A field's value as an override: blank is none."""
+    return None if value == "" else value
 
 
 def _field(library: Library, resolved: Resolved, spec: SettingSpec, may_change: bool) -> Any:
@@ -150,8 +177,10 @@ def _bar(library: Library, resolved: Resolved, after: dict[str, Any]) -> None:
         if not changed:
             st.caption("Blank fields follow the default. Nothing is changed yet.")
     if not changed:
+        st.session_state.pop(f"libraries_moved_{library.id}", None)
         return
     with st.container(border=True, key="libraries_changes"):
+        _moved(library, after)
         st.markdown(f"**{len(changed)} changed, not saved yet**")
         rows = pd.DataFrame(
             {
@@ -166,6 +195,22 @@ def _bar(library: Library, resolved: Resolved, after: dict[str, Any]) -> None:
                       icon=":material/save:", on_click=save, args=(library, after))  # fmt: skip
             st.button("Discard", key="libraries_discard", on_click=discard,
                       args=(library,))  # fmt: skip
+
+
+def _moved(library: Library, after: dict[str, Any]) -> None:
+    """Say what was saved elsewhere while this form held edits."""
+    moved = json.loads(st.session_state.get(f"libraries_moved_{library.id}", "[]"))
+    if not moved:
+        return
+    lines = []
+    for name in moved:
+        saved, here = library.overrides.get(name), after.get(name)
+        said = f"- **{name.replace('_', ' ')}** is {messages.plain(_said(saved))} now"
+        if here != saved:
+            said += f"; you entered {messages.plain(_said(here))}, and saving replaces it"
+        lines.append(said)
+    st.warning("\n".join(lines), title="Saved elsewhere since you opened this form",
+               icon=":material/sync_problem:")  # fmt: skip
 
 
 def _said(value: Any) -> str:
@@ -187,13 +232,15 @@ def _fill(library: Library, overrides: Any) -> None:
 def discard(library: Library) -> None:
     for name in SPECS:
         st.session_state.pop(key_of(library, name), None)
+    st.session_state.pop(f"libraries_moved_{library.id}", None)
 
 
 def save(library: Library, after: dict[str, Any]) -> None:
     with messages.attempt("Saving the settings"):
         libraries = session.service().libraries
-        libraries.set(library.id, after, actor=session.actor())
+        before = libraries.last_change(library.id)
+        libraries.set(library.id, after, seen=library.overrides, actor=session.actor())
         messages.done(f"Settings of {library.name} saved.",
-                      undo=libraries.last_change(library.id), of="libraries")  # fmt: skip
+                      undo=library_acts.undo_of(library.id, before), of="libraries")  # fmt: skip
         discard(library)
     reads.forget()

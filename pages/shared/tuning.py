@@ -13,7 +13,7 @@ import streamlit as st
 
 from memcore.models import Library
 from memcore.settings import SPECS, RankingSettings
-from pages.shared import messages, reads, recall, session
+from pages.shared import library_acts, messages, present, reads, recall, session
 
 _WEIGHTS = ("similarity_weight", "confidence_weight", "scope_weight", "keyword_weight",
             "recency_weight", "usage_weight")  # fmt: skip
@@ -112,8 +112,10 @@ def save(library_id: str, changed: dict[str, tuple[Any, Any]], page: str) -> Non
     """Callback: write what differs over what the library has set by hand."""
     with messages.attempt("Saving the settings"):
         libraries = session.service().libraries
-        library = libraries.get(library_id)
-        libraries.set(library_id, {**library.overrides, **{n: v for n, (_, v) in changed.items()}})
+        before = libraries.last_change(library_id)
+        values = {name: after for name, (_, after) in changed.items()}
+        library = libraries.adjust(library_id, values, actor=session.actor())
         reset(page)
-        messages.done(f"{len(changed)} settings of “{library.name}” saved.")
+        messages.done(f"{present.count(len(changed), 'setting')} of “{library.name}” saved.",
+                      undo=library_acts.undo_of(library_id, before), of="libraries")  # fmt: skip
     reads.forget()

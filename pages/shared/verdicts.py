@@ -16,7 +16,7 @@ from memcore.rules import gate
 from memcore.services.history import LoggedDecision
 from memcore.settings import SPECS, GateSettings
 from memcore.text import shorten
-from pages.shared import memory, messages, present, reads, session
+from pages.shared import library_acts, memory, messages, present, reads, session
 
 OUTCOME = {
     "stored": ("green", "check_circle", "stored"),
@@ -108,12 +108,13 @@ def save(library_id: str, changed: dict[str, tuple[Any, Any]]) -> None:
     """Callback: write what differs over what the library has set by hand."""
     with messages.attempt("Saving the settings"):
         libraries = session.service().libraries
-        library = libraries.get(library_id)
+        before = libraries.last_change(library_id)
         values = {name: after for name, (_, after) in changed.items()}
-        libraries.set(library_id, {**library.overrides, **values}, actor=session.actor())
+        library = libraries.adjust(library_id, values, actor=session.actor())
         _reset()
         said = present.count(len(changed), "setting")
-        messages.done(f"{said} of “{library.name}” saved.")
+        messages.done(f"{said} of “{library.name}” saved.",
+                      undo=library_acts.undo_of(library_id, before), of="libraries")  # fmt: skip
     reads.forget()
 
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from memcore.core import Core
+from memcore.embeddings.hashing import HashEmbedder
+from memcore.errors import EndpointError
 from memcore.models import Library, Subject
 from memcore.settings import SPECS
-from pages.shared import library_settings, messages
+from pages.shared import library_settings, messages, reads
 from tests.pages.conftest import Open, words
 
 
@@ -93,6 +97,40 @@ def test_settings_that_contradict_each_other_are_refused_in_words(
     assert dict(core.libraries.get(library.id).overrides) == {}
 
 
+def test_what_is_saved_elsewhere_meanwhile_is_told_and_costs_no_edit(
+    core: Core, library: Library, open_page: Open
+) -> None:
+    at = opened(open_page, core, library)
+    here = {n: library_settings.key_of(library, n) for n in ("max_recall", "min_length")}
+    at.number_input(key=here["max_recall"]).set_value(3).run()
+    # Another tab sets one that is edited here, and one that is not.
+    core.libraries.set(library.id, {"max_recall": 12, "min_length": 9})
+    at.button(key="libraries_save").click().run()
+    assert not at.exception
+    assert any("max\\_recall" in e.value and "elsewhere" in e.value for e in at.error)
+    assert dict(core.libraries.get(library.id).overrides) == {"max_recall": 12, "min_length": 9}
+    (told,) = [w for w in at.warning if "Saved elsewhere" in (w.title or "")]
+    assert "**max recall** is 12 now; you entered 3" in told.value
+    assert "**min length** is 9 now" in told.value
+    assert at.number_input(key=here["max_recall"]).value == 3
+    assert at.number_input(key=here["min_length"]).value == 9
+    at.button(key="libraries_save").click().run()
+    assert dict(core.libraries.get(library.id).overrides) == {"max_recall": 3, "min_length": 9}
+    assert not at.warning
+
+
+def test_a_form_without_edits_follows_what_is_saved_elsewhere(
+    core: Core, library: Library, open_page: Open
+) -> None:
+    at = opened(open_page, core, library)
+    core.libraries.set(library.id, {"max_recall": 12})
+    reads.forget()
+    at.run()
+    assert at.number_input(key=library_settings.key_of(library, "max_recall")).value == 12
+    assert not at.warning
+    assert "Nothing is changed yet" in words(at)
+
+
 def test_blank_goes_back_to_the_default(core: Core, library: Library, open_page: Open) -> None:
     core.libraries.set(library.id, {"max_recall": 3})
     at = opened(open_page, core, library)
@@ -166,3 +204,31 @@ def test_library_pages_hold_no_page_longer_than_it_should() -> None:
     for page in ("libraries", "admin"):
         lines = (Path(__file__).parents[2] / "pages" / f"{page}.py").read_text().count("\n")
         assert lines <= 150, page
+
+
+def test_a_re_embedding_that_stopped_is_said_and_goes_on_at_a_press(
+    core: Core, library: Library, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    who = Subject(library.id, "u1")
+    core.memories.add_explicit_memory("Prefers oolong tea in the morning", subject=who)
+    embed = HashEmbedder.embed_documents
+
+    def broken(self: HashEmbedder, texts: Sequence[str]) -> Any:
+        if self.dimensions == 128:
+            raise EndpointError("The endpoint failed.")
+        return embed(self, texts)
+
+    monkeypatch.setattr(HashEmbedder, "embed_documents", broken)
+    core.runtime.jobs.wait(core.libraries.change_embedder(library.id, "hash:128").id)
+    assert "re-embedding stopped" in words(open_page(core, "libraries"))
+    at = open_page(
+        core, "libraries", library=library.id,
+        state={"libraries_open_tabs": ":material/model_training: Embedder and store"},
+    )  # fmt: skip
+    monkeypatch.setattr(HashEmbedder, "embed_documents", embed)
+    at.button(key="libraries_go_on").click().run()
+    assert not at.exception
+    job = core.libraries.job(library.id)
+    assert job is not None
+    core.runtime.jobs.wait(job.id)
+    assert core.libraries.get(library.id).dimensions == 128

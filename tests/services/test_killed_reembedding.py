@@ -131,6 +131,10 @@ def test_a_re_embedding_killed_twice_is_finished_by_another_process(
             hits = opened.memories.recall(words(7), subject=filled, mode="vector", k=1).hits
             assert hits[0].memory.content == words(7)
     assert state(watching)[0] == ("current", 64, TEXTS)
+    (card,) = core.libraries.cards()
+    assert (card.reembedding, card.half_built) == (False, True)
+    assert (job := core.libraries.job(library.id)) is not None
+    assert (job.state, job.input["embedder"]) == ("lost", "hash:128")
     # Meanwhile one memory is added, one changed and one deleted.
     late = core.memories.add(Draft("Moved to Lisbon last spring"), subject=filled).memory
     changed, gone = _two(core, filled)

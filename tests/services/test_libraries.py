@@ -230,6 +230,32 @@ def test_statistics_name_the_most_used_and_the_share_of_recalls_with_a_hit(core,
     assert core.libraries.statistics(library.id, actor=GUEST).total == 0
 
 
+def test_settings_changed_since_the_editor_began_are_not_overwritten(core, library):
+    core.libraries.set(library.id, {"max_recall": 5})
+    with pytest.raises(Conflict, match="max_recall was changed elsewhere"):
+        core.libraries.set(library.id, {"min_length": 2}, seen={})
+    assert dict(core.libraries.get(library.id).overrides) == {"max_recall": 5}
+    core.libraries.set(library.id, {"min_length": 2}, seen={"max_recall": 5})
+    assert dict(core.libraries.get(library.id).overrides) == {"min_length": 2}
+
+
+def test_adjusting_one_setting_keeps_what_another_process_set_a_moment_ago(
+    core, library, database_url, tmp_path
+):
+    core.libraries.get(library.id)  # known here as it was
+    with open_core(url=database_url, home=tmp_path) as elsewhere:
+        elsewhere.libraries.adjust(library.id, {"max_recall": 5})
+    core.libraries.adjust(library.id, {"min_length": 2})
+    core.libraries.enable(library.id, False)
+    assert dict(core.libraries.get(library.id).overrides) == {
+        "max_recall": 5, "min_length": 2, "enabled": False,
+    }  # fmt: skip
+    core.libraries.adjust(library.id, {"max_recall": None, "enabled": ""})
+    assert dict(core.libraries.get(library.id).overrides) == {"min_length": 2}
+    with pytest.raises(ConfigError, match="max_recall"):
+        core.libraries.adjust(library.id, {"max_recall": 0})
+
+
 # ---- agents
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import threading
 
+from memcore.database.jobs import Job
 from memcore.models import Agent, Library
 from memcore.services.libraries.agents import Agents
 from memcore.services.libraries.embedding import Pair, Reembedding
@@ -15,8 +16,8 @@ from memcore.services.libraries.sweeping import Sweeping, Swept
 from memcore.services.runtime import Runtime
 
 __all__ = [
-    "PRESETS", "Card", "Contents", "Health", "LibraryService", "Pair", "Preset", "Statistics",
-    "Swept",
+    "PRESETS", "Card", "Contents", "Health", "Job", "LibraryService", "Pair", "Preset",
+    "Statistics", "Swept",
 ]  # fmt: skip
 
 

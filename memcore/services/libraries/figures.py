@@ -34,6 +34,8 @@ class Card:
     passed: int
     reembedding: bool
     """True while it is being given another embedder."""
+    half_built: bool
+    """True where that stopped before its end: begun again, it goes on where it stopped."""
 
     @property
     def pass_rate(self) -> float | None:
@@ -83,7 +85,7 @@ _CARDS = text(
             AS agents,
         m.active, m.memories, m.last_activity, d.judged, d.passed,
         EXISTS (SELECT 1 FROM collections c WHERE c.library_id = l.id AND c.state = 'building')
-            AS reembedding
+            AS building
     FROM libraries l,
     LATERAL (SELECT count(*) FILTER (WHERE status = 'active') AS active, count(*) AS memories,
         greatest(max(updated_at), max(last_used_at)) AS last_activity
@@ -112,6 +114,7 @@ class LibraryFigures:
         libraries = [x for x in self.all() if wanted in x.name.casefold()]
         with self._runtime.engine.connect() as connection:
             counts = {row.id: row for row in connection.execute(_CARDS)}
+        busy = self._runtime.jobs.running("reembed")
         out = []
         for library in libraries:
             row = counts.get(library.id)
@@ -124,7 +127,8 @@ class LibraryFigures:
                     library, Resolved(found.settings, dict(found.sources)),
                     self._runtime.stores.name_of(library.vector_store),
                     tuple(row.agents or ()), row.active, row.memories, row.last_activity,
-                    row.judged, row.passed, row.reembedding,
+                    row.judged, row.passed, library.id in busy,
+                    row.building and library.id not in busy,
                 )
             )  # fmt: skip
         return out

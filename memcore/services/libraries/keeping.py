@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Literal
 
@@ -154,11 +154,41 @@ class Keeping:
         return self._runtime.settings_of(self.get(library_id))
 
     def set(
-        self, library_id: str, overrides: Mapping[str, Any], *, actor: Actor | None = None
+        self,
+        library_id: str,
+        overrides: Mapping[str, Any],
+        *,
+        seen: Mapping[str, Any] | None = None,
+        actor: Actor | None = None,
     ) -> Library:
-        """Replace what is set by hand. Raises ConfigError; other settings fall back to their
-        environment variable, calibration or default."""
-        return self._change(library_id, "edit", actor, overrides=self._checked(overrides))
+        """Replace what is set by hand; other settings fall back to their environment variable,
+        calibration or default. `seen`: what was set by hand when the editor began. Raises
+        ConfigError, Conflict where somebody changed it since."""
+        checked = self._checked(overrides)
+
+        def replaced(row: Any) -> dict[str, Any]:
+            if seen is not None and row.overrides != dict(seen):
+                names = sorted(
+                    n for n in {*row.overrides, *seen} if row.overrides.get(n) != seen.get(n)
+                )
+                raise Conflict(
+                    f"{', '.join(names)} was changed elsewhere since you opened the settings.",
+                    hint="Nothing was saved. Look at both values, then save again.",
+                )
+            return {"overrides": checked}
+
+        return self._change(library_id, actor, replaced)
+
+    def adjust(
+        self, library_id: str, changes: Mapping[str, Any], *, actor: Actor | None = None
+    ) -> Library:
+        """Set these by hand and leave the others as they are at this moment; None or an empty text
+        goes back to the default. Raises ConfigError."""
+        return self._change(
+            library_id,
+            actor,
+            lambda row: {"overrides": self._checked({**row.overrides, **changes})},
+        )
 
     def opened(self, subject: Subject) -> tuple[Library, LibrarySettings]:
         """The library that is to be recalled from or written to for `subject`, and its settings.
@@ -176,11 +206,7 @@ class Keeping:
 
     def enable(self, library_id: str, enabled: bool, *, actor: Actor | None = None) -> Library:
         """Switch it on or off. Off, it is neither recalled nor written, and says so."""
-        library = self.get(library_id)
-        kept = {name: value for name, value in library.overrides.items() if name != "enabled"}
-        if not enabled:
-            kept["enabled"] = False
-        return self._change(library_id, "edit", actor, overrides=kept)
+        return self.adjust(library_id, {"enabled": None if enabled else False}, actor=actor)
 
     def edit(
         self,
@@ -196,7 +222,7 @@ class Keeping:
             values["name"] = _name(name)
         if description is not None:
             values["description"] = clean(description)
-        return self._change(library_id, "edit", actor, **values)
+        return self._change(library_id, actor, lambda _: values)
 
     def delete(self, library_id: str, *, actor: Actor | None = None) -> str:
         """Hide it with all it holds and unbind its agents; returns the id for `undo`. A sweep
@@ -320,13 +346,17 @@ class Keeping:
             update(HistoryRow).where(HistoryRow.id == row.id).values(undone_by=batch)
         )
 
-    def _change(self, library_id: str, action: str, actor: Actor | None, **values: Any) -> Library:
+    def _change(
+        self, library_id: str, actor: Actor | None, make: Callable[[Any], dict[str, Any]]
+    ) -> Library:
+        """Write what `make` says of the row as it is now."""
         permissions.need_operator(actor)
         library = self.get(library_id)
         with self._runtime.engine.begin() as connection:
             row = connection.execute(
                 select(*_LIBRARY_COLUMNS).where(LibraryRow.id == library.id).with_for_update()
             ).one()
+            values = make(row)
             before = {name: getattr(row, name) for name in values}
             changed = {n: v for n, v in values.items() if v != before[n]}
             if changed:
@@ -340,7 +370,7 @@ class Keeping:
                 except IntegrityError:
                     raise _taken(str(values.get("name"))) from None
                 self._record(
-                    connection, library.id, action, actor, {n: before[n] for n in changed}, changed
+                    connection, library.id, "edit", actor, {n: before[n] for n in changed}, changed
                 )
         self.forget()
         return self.get(library.id)

@@ -36,6 +36,7 @@ class Sweeping:
     def sweep(self) -> Swept:
         """Do what is due. Safe to call at any time, from several processes at once."""
         batch = str(uuid.uuid4())
+        busy = self._runtime.jobs.running("reembed")
         with self._runtime.engine.begin() as connection:
             archived = connection.execute(
                 text(
@@ -71,11 +72,9 @@ class Sweeping:
             left = connection.execute(
                 text(
                     "SELECT id FROM collections WHERE library_id = ANY(CAST(:gone AS uuid[])) "
-                    "OR (state = 'retired' AND NOT EXISTS (SELECT 1 FROM jobs j "
-                    "WHERE j.library_id = collections.library_id AND j.kind = 'reembed' "
-                    "AND j.state = 'running' AND j.beat_at > now() - interval '20 seconds'))"
+                    "OR (state = 'retired' AND library_id <> ALL(CAST(:busy AS uuid[])))"
                 ),
-                {"gone": gone},
+                {"gone": gone, "busy": list(busy)},
             ).all()
             queries.drop_collections(connection, [row.id for row in left])
             connection.execute(
