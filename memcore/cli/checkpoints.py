@@ -217,6 +217,12 @@ def _usage(arguments: argparse.Namespace) -> int:
         ("channel", "bytes", "versions", "in newest state"),
         ((c.name, c.octets, c.versions, c.live_octets) for c in found.channels),
     )
+    if found.freed:
+        print()
+        table(
+            ("keeping the newest", "frees bytes", "of", "checkpoints that go"),
+            ((f.keep_last, f.octets, found.total, f.checkpoints) for f in found.freed),
+        )
     if found.by_thread:
         print()
         table(

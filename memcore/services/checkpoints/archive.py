@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from psycopg import sql
-from sqlalchemy import Connection, Engine, Text, cast, delete, func, insert, select, update
+from sqlalchemy import ARRAY, Connection, Engine, Text, cast, delete, func, insert, select, update
 
 from memcore.database.tables import CheckpointArchiveRow, HistoryRow
 from memcore.errors import Conflict, NotFound
 from memcore.models import Actor
 from memcore.services.checkpoints.index import path_column
 from memcore.services.checkpoints.ledger import Archived, RestoreReport
-from memcore.services.checkpoints.packing import Parcel, unpack
+from memcore.services.checkpoints.packing import Parcel, pack, unpack
 from memcore.services.checkpoints.store import CheckpointStore, Conn
+
+Links = list[Sequence[str]]
+"""(namespace, checkpoint, parent)"""
 
 
 def archived(engine: Engine, *, thread_id: str | None, limit: int) -> tuple[Archived, ...]:
@@ -80,12 +83,16 @@ def restore(store: CheckpointStore, engine: Engine, archive_id: str, actor: Acto
             )
         counts = {"checkpoints": 0, "blobs": 0, "writes": 0}
         expected = 0
+        links: Links = []
         with store.writing() as connection:
             for entry in entries:
                 parcel = unpack(entry.payload or b"", entry.digest)
                 expected += len(parcel.checkpoints) + len(parcel.blobs) + len(parcel.writes)
                 for name, n in put_back(connection, thread_id, parcel).items():
                     counts[name] += n
+                links += parcel.unlinked
+            unmet = relink(connection, thread_id, links)
+        _hand_on(own, thread_id, chosen.batch_id, unmet)
         own.execute(
             update(CheckpointArchiveRow)
             .where(CheckpointArchiveRow.batch_id == chosen.batch_id)
@@ -124,13 +131,45 @@ def put_back(connection: Conn, thread_id: str, parcel: Parcel) -> dict[str, int]
             ),
             values,
         ).rowcount
-    for ns, checkpoint_id, parent in parcel.unlinked:
-        connection.execute(
-            "UPDATE checkpoints SET parent_checkpoint_id = %s WHERE thread_id = %s"
-            " AND checkpoint_ns = %s AND checkpoint_id = %s AND parent_checkpoint_id IS NULL",
+    return counts
+
+
+def relink(connection: Conn, thread_id: str, links: Links) -> Links:
+    """Give checkpoints that stayed their parents again; returns the links of those that are not
+    there, because a later run took them."""
+    unmet = []
+    for link in links:
+        ns, checkpoint_id, parent = link
+        done = connection.execute(
+            "UPDATE checkpoints SET parent_checkpoint_id = coalesce(parent_checkpoint_id, %s)"
+            " WHERE thread_id = %s AND checkpoint_ns = %s AND checkpoint_id = %s",
             (parent, thread_id, ns, checkpoint_id),
         )
-    return counts
+        if not done.rowcount:
+            unmet.append(link)
+    return unmet
+
+
+def _hand_on(own: Connection, thread_id: str, batch: Any, links: Links) -> None:
+    """Write the parents of checkpoints that another run took into what it took."""
+    parents = {(ns, checkpoint_id): parent for ns, checkpoint_id, parent in links}
+    if not parents:
+        return
+    a = CheckpointArchiveRow
+    others = own.execute(
+        select(a.id, a.payload, a.digest)
+        .where(a.thread_id == thread_id, a.batch_id != batch, a.payload.is_not(None))
+        .where(a.checkpoint_ids.op("&&")(cast([i for _, i in parents], ARRAY(Text))))
+        .with_for_update()
+    ).all()
+    for other in others:
+        parcel = unpack(other.payload, other.digest)
+        parcel.checkpoints = [
+            (ns, checkpoint_id, parent or parents.get((ns, checkpoint_id)), *rest)
+            for ns, checkpoint_id, parent, *rest in parcel.checkpoints
+        ]
+        payload, digest = pack(parcel)
+        own.execute(update(a).where(a.id == other.id).values(payload=payload, digest=digest))
 
 
 def settle(store: CheckpointStore, engine: Engine, thread_id: str) -> None:

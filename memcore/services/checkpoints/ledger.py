@@ -37,6 +37,16 @@ class Growth:
 
 
 @dataclass(frozen=True, slots=True)
+class Freed:
+    """What one thread would lose by keeping only its newest checkpoints."""
+
+    keep_last: int
+    """Checkpoints of each namespace that stay, beside what must stay anyway."""
+    checkpoints: int
+    octets: int
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """Bytes, uncompressed unless said otherwise."""
 
@@ -57,6 +67,8 @@ class Usage:
     channels: tuple[Share, ...]
     by_thread: tuple[Share, ...] = ()
     growth: tuple[Growth, ...] = ()
+    freed: tuple[Freed, ...] = ()
+    """Of a thread: what pruning would free, for a few numbers to keep."""
 
     @property
     def total(self) -> int:

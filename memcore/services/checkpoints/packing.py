@@ -36,8 +36,9 @@ class Parcel:
 
     @property
     def octets(self) -> int:
-        rows = (*self.checkpoints, *self.blobs, *self.writes)
-        return sum(len(v) for row in rows for v in row if isinstance(v, (bytes, str)))
+        """Bytes of values, writes and rows, counted as in a plan: without keys."""
+        rows = sum(len(text.encode()) for row in self.checkpoints for text in row[-2:])
+        return rows + sum(len(row[-1] or b"") for row in (*self.blobs, *self.writes))
 
 
 def pack(parcel: Parcel) -> tuple[bytes, str]:

@@ -18,11 +18,12 @@ from typing import Any
 from memcore.errors import InvalidInput
 from memcore.services.checkpoints.deltas import COUNTERS, JS_MARK, walk
 from memcore.services.checkpoints.index import id_before, moment, open_tasks
-from memcore.services.checkpoints.ledger import Kept, Policy, PrunePlan, ThreadPlan
+from memcore.services.checkpoints.ledger import Freed, Kept, Policy, PrunePlan, ThreadPlan
 from memcore.services.checkpoints.store import CheckpointStore, Conn
 from memcore.services.checkpoints.tasks import TASKS
 
 _CHUNK = 200
+KEEPS = (1, 5, 20, 100)
 
 Place = tuple[str, str]
 """Namespace and checkpoint id."""
@@ -84,7 +85,8 @@ def plan(store: CheckpointStore, policy: Policy, *, now: datetime) -> PrunePlan:
     source = store.need_tables()
     with store.reading() as connection:
         ids, examined = _candidates(connection, policy, now)
-        waiting = waiting_places(connection)
+        only = policy.thread_ids[0] if policy.thread_ids and len(policy.thread_ids) == 1 else None
+        waiting = waiting_places(connection, only)
         plans = []
         for start in range(0, len(ids), _CHUNK):
             for facts in gather(connection, ids[start : start + _CHUNK], waiting):
@@ -93,6 +95,19 @@ def plan(store: CheckpointStore, policy: Policy, *, now: datetime) -> PrunePlan:
                     plans.append(found)
     plans.sort(key=lambda p: (-p.octets, p.thread_id))
     return PrunePlan(policy, now, tuple(plans), examined, source)
+
+
+def freed(connection: Conn, thread_id: str, now: datetime) -> tuple[Freed, ...]:
+    """What keeping the newest 1, 5, 20 or 100 checkpoints of a thread would free."""
+    waiting = waiting_places(connection, thread_id)
+    out = []
+    for facts in gather(connection, [thread_id], waiting):
+        longest = max(map(len, _by_namespace(facts.checkpoints).values()))
+        for keep in KEEPS:
+            if keep == 1 or keep < longest:
+                plan = plan_thread(facts, Policy(keep_last=keep), now)
+                out.append(Freed(keep, len(plan.dropped), plan.octets))
+    return tuple(out)
 
 
 def waiting_places(connection: Conn, thread_id: str | None = None) -> dict[str, frozenset[str]]:

@@ -7,12 +7,14 @@ take compressed. No blob is read.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from psycopg import sql
 
 from memcore.errors import NotFound
 from memcore.services.checkpoints.ledger import Share, Usage
+from memcore.services.checkpoints.retention import freed
 from memcore.services.checkpoints.store import CheckpointStore, Conn
 from memcore.services.checkpoints.timeline import (
     LONGEST,
@@ -141,6 +143,7 @@ def _thread(connection: Conn, where: str, thread_id: str) -> Usage:
         disk + row_octets,
         channels,
         growth=growth(steps_of(rows, stored, writes)) if rows else (),
+        freed=freed(connection, thread_id, datetime.now(UTC)),
     )
 
 

@@ -15,6 +15,7 @@ from sqlalchemy import create_engine, text
 
 from memcore.core import Core, open_core
 from memcore.models import Actor
+from memcore.services.checkpoints import Policy
 
 TABLES = ("checkpoints", "checkpoint_blobs", "checkpoint_writes")
 
@@ -142,3 +143,14 @@ def counts(raw: psycopg.Connection[Any]) -> Callable[[str], tuple[int, ...]]:
         return tuple(found)
 
     return count
+
+
+@pytest.fixture
+def prune(watched: Core, operator_: Actor) -> Callable[..., Any]:
+    """`prune(keep_last=1)` plans and carries out."""
+
+    def act(**rules: Any) -> Any:
+        plan = watched.checkpoints.plan_prune(Policy(**rules), actor=operator_)
+        return watched.checkpoints.prune(plan, actor=operator_)
+
+    return act

@@ -31,17 +31,6 @@ def configured(thread_id: str, **more: Any) -> dict[str, Any]:
     return {"configurable": {"thread_id": thread_id, **more}}
 
 
-@pytest.fixture
-def prune(watched: Core, operator_: Actor) -> Callable[..., Any]:
-    """`prune(keep_last=1)` plans and carries out."""
-
-    def act(**rules: Any) -> Any:
-        plan = watched.checkpoints.plan_prune(Policy(**rules), actor=operator_)
-        return watched.checkpoints.prune(plan, actor=operator_)
-
-    return act
-
-
 def everything(connection: psycopg.Connection[Any], thread_id: str) -> list[list[Any]]:
     """All rows of a thread, comparable."""
     return [
@@ -237,6 +226,38 @@ def test_what_was_pruned_comes_back_byte_for_byte(
         watched.checkpoints.restore(entry.id, actor=operator_)
 
 
+@pytest.mark.parametrize("first", ["oldest", "newest"])
+def test_two_prunings_come_back_byte_for_byte_in_any_order(
+    first: str, watched: Core, talker: Talk, raw: psycopg.Connection[Any], operator_: Actor,
+    prune: Any,
+) -> None:  # fmt: skip
+    talker("t", 4)
+    before = everything(raw, "t")
+    prune(keep_last=5, thread_ids=("t",))
+    prune(keep_last=2, thread_ids=("t",))
+    entries = list(watched.checkpoints.archived("t", actor=operator_))
+    assert len(entries) == 2
+    for entry in reversed(entries) if first == "oldest" else entries:
+        watched.checkpoints.restore(entry.id, actor=operator_)
+    assert everything(raw, "t") == before
+
+
+def test_what_a_dry_run_says_is_freed_is_what_the_run_frees(
+    watched: Core, talker: Talk, operator_: Actor
+) -> None:
+    talker("t", 4)
+    trim, whole = Policy(keep_last=3), Policy(idle_days=1e-9)
+    stored = watched.checkpoints.usage("t", actor=operator_).total
+    for policy, left in ((trim, True), (whole, False)):
+        plan = watched.checkpoints.plan_prune(policy, actor=operator_)
+        report = watched.checkpoints.prune(plan, actor=operator_)
+        assert report.octets == plan.octets > 0
+        stored -= plan.octets
+        if left:
+            assert watched.checkpoints.usage("t", actor=operator_).total == stored
+    assert stored == 0
+
+
 def test_an_idle_thread_comes_back_whole_and_can_be_resumed(
     watched: Core, chain: Chain, aged: Aged, raw: psycopg.Connection[Any], prune: Any,
     operator_: Actor,
@@ -405,72 +426,3 @@ with open_core(url=sys.argv[1], home=sys.argv[2]) as core:
     (entry,) = watched.checkpoints.archived(actor=operator_)
     watched.checkpoints.restore(entry.id, actor=operator_)
     assert everything(raw, "t") == before
-
-
-# ---- accounting ----------------------------------------------------------------------------------
-
-
-def test_rewriting_messages_whole_shows_as_growth(
-    watched: Core, talker: Talk, operator_: Actor
-) -> None:
-    talker("t", 10, size=500)
-    usage = watched.checkpoints.usage("t", actor=operator_)
-    messages = next(c for c in usage.channels if c.name == "messages")
-    assert messages.versions == 20
-    assert messages.octets > 8 * messages.live_octets
-    last = usage.growth[-1]
-    assert last.stored_octets == usage.total
-    assert last.state_octets == usage.live_octets
-    assert [g.stored_octets for g in usage.growth] == sorted(g.stored_octets for g in usage.growth)
-    whole = watched.checkpoints.usage(actor=operator_)
-    assert whole.blob_octets == usage.blob_octets
-    assert whole.by_thread[0].name == "t"
-    assert whole.by_thread[0].live_octets == usage.live_octets
-
-
-def test_rows_left_behind_by_deleting_from_one_table_are_counted(
-    watched: Core, talker: Talk, raw: psycopg.Connection[Any], operator_: Actor
-) -> None:
-    talker("t", 2)
-    assert watched.checkpoints.usage(actor=operator_).orphan_octets == 0
-    raw.execute("DELETE FROM checkpoints")
-    whole = watched.checkpoints.usage(actor=operator_)
-    assert whole.orphan_octets == whole.blob_octets + whole.write_octets > 0
-    assert watched.checkpoints.usage("t", actor=operator_).orphan_octets == whole.orphan_octets
-
-
-def test_an_unknown_thread_has_no_usage(watched: Core, operator_: Actor) -> None:
-    with pytest.raises(NotFound):
-        watched.checkpoints.usage("nobody", actor=operator_)
-
-
-# ---- snapshots -----------------------------------------------------------------------------------
-
-
-def test_a_snapshot_outlives_the_checkpoint_it_was_taken_from(
-    watched: Core, chain: Chain, operator_: Actor, prune: Any
-) -> None:
-    from langchain_core.messages import AIMessage
-
-    call = {"id": "c1", "name": "pay", "args": {"amount": 5}}
-    agent = chain(
-        ("think", lambda s: {"messages": [AIMessage("", tool_calls=[call])],
-                             "todos": [{"content": "pay", "status": "pending"}]}),
-        ("end", lambda s: {"note": "x"}),
-    )  # fmt: skip
-    agent.invoke({"messages": []}, configured("t"))
-    step = watched.checkpoints.timeline("t", actor=operator_).steps[1]
-    taken = watched.checkpoints.snapshot(
-        "t", step.checkpoint_id, actor=operator_, label="before paying"
-    )
-    prune(keep_last=1)
-    kept = watched.checkpoints.snapshot_of(taken.id, actor=operator_)
-    assert kept == taken == watched.checkpoints.snapshots("t", actor=operator_)[0]
-    assert kept.label == "before paying"
-    assert kept.messages[0]["role"] == "assistant"
-    assert kept.agent_state["todos"] == [{"content": "pay", "status": "pending"}]
-    assert kept.tool_states[0]["status"] == "pending"
-    assert kept.pending_tool_calls[0]["args"] == {"amount": 5}
-    assert kept.state_at == step.created_at
-    with pytest.raises(NotFound):
-        watched.checkpoints.checkpoint("t", step.checkpoint_id, actor=operator_)
