@@ -53,6 +53,50 @@ SECRETS = [
     ("national_id", "SSN 219-09-9999"),
     ("passport", "护照号码 E12345678"),
     ("iban", "please wire to DE89 3704 0044 0532 0130 00"),
+    ("password", "Q: admin password? A: Wa1nut!Tree"),
+    ("password", "门户密码？\n答：hupo2046"),
+    ("password", "| mail | nina | password Walnut_52 |"),
+    ("password", "the portal password expired, so I picked Walnut#2046"),
+    ("password", "I log on with password Walnut"),
+    ("password", "pasword: Walnut52"),
+    ("password", "RABBITPASSWORD=walnut52"),
+    ("password", "deploy.rootPassword=Walnut52"),
+    ("password", "psk=house-of-walnuts"),
+    ("password", "口令是「芝麻开门」"),
+    ("password", "密码【预发】Walnut!52"),
+    ("password", "密码是大写的 W 然后 alnut"),
+    ("password", "my password is capital W, then alnut and two"),
+    ("password", "u: nina p: Walnut_52"),
+    ("password", "CREATE USER 'x' IDENTIFIED BY 'Walnut52'"),
+    ("password", "echo 'Walnut52' | sudo -S true"),
+    ("password", "requests.get(url, auth=('nina', 'walnut-52'))"),
+    ("password", "数据库密码改成 Oracle_9527"),
+    ("otp", "the alarm code is nine four one seven"),
+    ("pin", "the cellar safe opens with 9417"),
+    ("pin", "press 9417 and the gate opens"),
+    ("pin", "unlock my tablet with 941700"),
+    ("pin", "进楼按 9417 开门"),
+    ("pin", "箱子的密码锁是 941"),
+    ("pin", "手机锁屏密码二零四六"),
+    ("pin", "保险箱密码左两圈 12 右一圈 40"),
+    ("otp", "Spotify code 941-700"),
+    ("otp", "use code 941700 to sign in"),
+    ("otp", "authenticator key mzxw 6ytb oi2a kvkf"),
+    ("security_answer", "Security question: first pet? Answer: Pumpernickel"),
+    ("security_answer", "the answer to my security question is Rosenhof"),
+    ("security_answer", "密保问题的答案是 育英小学"),
+    ("api_key", "词典接口 key 9c1f04ab77e2d35086bb41fe90ac7d12"),
+    ("token", "令牌是 3f2b8c1e-7a44-4d19-9f0a-1c2d3e4f5a6b"),
+    ("webhook", f"https://hook.eu9.example/{MIXED[:24]}"),
+    ("private_key", f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{MIXED}"),
+    ("private_key", "-----BEGIN EC PRIVATE KEY----- MHcCAQEE"),
+    ("card", "card 4539148803436467 04/29"),
+    ("card", "我的卡号4539148803436467是新办的"),
+    ("national_id", "身份证11010519491231002X已验"),
+    ("national_id", "香港身份证 Z683365(5)"),
+    ("national_id", "driving licence WALNU654057SM9IJ"),
+    ("passport", "passport L01X00T47"),
+    ("bank_account", "account no. 55779911, sort code 20-00-00"),
     ("seed_phrase", "army van defense carry jealous true garbage claim echo media make crunch"),
 ]
 
@@ -85,6 +129,21 @@ TALK = [
     "bypass the cache with ?fresh=1",
     "-----BEGIN PRIVATE KEY----- is how such a file begins",
     "wifi: 5GHz is faster",
+    "the shop opens with 1200 visitors",
+    "The safe opens at 9:30",
+    "answer to question 4 is B",
+    "暗号行动是一部电影",
+    "password: required|min:8|confirmed",
+    "PASSWORD_MIN_LENGTH=12",
+    "password_reset_timeout=3600",
+    "AKIAIOSFODNN7EXAMPLE",
+    "用户的会员卡号是 88001234",
+    "Pass `eager=True` to load it",
+    "wants to pass that on to others",
+    "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABt5xT5LVMR3vwzQ3uRQ5hDSxk0ttvYSlvUEpMOKME a@b",
+    "integrity sha384-oqVuAfXRKap7fdgcCY5uykM6R9GqQ8K5uxy9rx7HNQlGYl1kPzQho1wx4JwY8wCa",
+    "对象 key 是 uploads/2046/a.png",
+    "两个一起，左转 200 米再右转 50 米",
 ]
 
 
@@ -170,7 +229,9 @@ def test_any_text_is_read_and_masks_once(text: str) -> None:
 @pytest.mark.parametrize(
     "piece",
     ["password is ", "密码是", "a" * 50, "1 ", "key=aA1.", "a b ", "http://a:b", "eyJ",
-     "-----BEGIN ", "abandon ", "token_", "/a/b/", '"', "1-1-", "卡号 6222 ", string.printable],
+     "-----BEGIN ", "abandon ", "token_", "/a/b/", '"', "1-1-", "卡号 6222 ", string.printable,
+     "my code 1", "密码 123 ", "answer to my security ", "the phone opens ", "left 1 ",
+     "two one ", "login a/b1C "],
 )  # fmt: skip
 def test_the_worst_texts_cost_in_proportion_to_their_length(piece: str) -> None:
     """Quadratic reading would take a hundred times as long for ten times the text."""
@@ -183,3 +244,4 @@ def test_the_worst_texts_cost_in_proportion_to_their_length(piece: str) -> None:
     short = min(seconds((piece * 2000)[:2000]) for _ in range(3))
     long = seconds((piece * 20_000)[:20_000])
     assert long < max(40 * short, 0.2)
+    assert short < 0.1  # some milliseconds on an idle machine

@@ -15,12 +15,13 @@ from dataclasses import replace
 from types import ModuleType
 
 from memcore.models import Finding
-from memcore.rules.sensitive import commands, numbers, phrases, providers, seeds
+from memcore.rules.sensitive import commands, labels, numbers, phrases, providers, seeds, spoken
 from memcore.rules.sensitive.folding import Folded, close_up, fold
 
 KINDS = {
     "password": "password",
     "otp": "one-time code",
+    "security_answer": "security answer",
     "pin": "PIN",
     "cvv": "card security code",
     "api_key": "API key",
@@ -47,7 +48,13 @@ _OVERLAP = 4_096
 _BULLETS = "••••••••"
 
 
-_MASKED = re.compile(rf"\[[^\[\]\n]{{2,40}} {_BULLETS}\]")
+# No secrets, though they look like some: what was masked before, public keys, files, digests.
+_SKIPPED = re.compile(
+    rf"\[[^\[\]\n]{{2,40}} {_BULLETS}\]"
+    r"|(?:ssh|ecdsa|sk-ssh|sk-ecdsa)-[\w@.-]{2,40} AAAA[A-Za-z0-9+/=]+"
+    r"|data:[\w.+-]{1,40}/[\w.+-]{1,60};base64,[A-Za-z0-9+/=]+"
+    r"|(?i:sha)(?:1|256|384|512)[-:][A-Za-z0-9+/]{27,88}={0,2}"
+)
 
 
 def find(text: str) -> tuple[Finding, ...]:
@@ -89,11 +96,10 @@ def _whole(text: str) -> Sequence[tuple[str, int, int]]:
 
 
 def _window(text: str) -> list[tuple[str, int, int]]:
-    # What was masked before is no longer there: neither a label nor a value.
-    folded = fold(_MASKED.sub(lambda m: "…" * len(m.group()), text))
+    folded = fold(_SKIPPED.sub(lambda m: "…" * len(m.group()), text))
     passes: list[tuple[Folded, tuple[ModuleType, ...]]]
-    passes = [(folded, (providers, numbers, phrases, commands, seeds))]
-    if (closed := close_up(folded)) is not None:
+    passes = [(folded, (providers, numbers, phrases, spoken, commands, seeds))]
+    if (closed := close_up(folded, labels.NEIGHBOURS)) is not None:
         passes.append((closed, (providers, numbers, phrases)))
     return [
         (kind, *view.span(start, end))

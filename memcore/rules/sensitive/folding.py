@@ -71,14 +71,28 @@ def _fold(char: str) -> str:
     return "".join(out)
 
 
+class _Table(dict[int, str]):
+    """For `str.translate`: every character and what it folds to, learned on the way."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        folded = char if " " <= char <= "~" else _fold(char)
+        if len(self) < 65536:
+            self[code] = folded
+        return folded
+
+
+_TABLE = _Table()
+
+
 def fold(text: str) -> Folded:
     """`text` with styles, look-alikes and invisible characters undone. Linear."""
     if text.isascii() and "\r" not in text and "\t" not in text:
         return Folded(text, None)
+    if all(len(_fold(c)) == 1 for c in set(text)):
+        return Folded(text.translate(_TABLE), None)
     chars = [c if " " <= c <= "~" else _fold(c) for c in text]
     folded = "".join(chars)
-    if len(folded) == len(chars) and all(chars):
-        return Folded(folded, None)
     return Folded(folded, tuple(i for i, c in enumerate(chars) for _ in c))
 
 
@@ -103,13 +117,16 @@ _SPACED = re.compile(
 )
 
 
-def close_up(folded: Folded) -> Folded | None:
-    """`folded` with spaced-out words closed up ("p a s s" → "pass"); None where there are none."""
+def close_up(folded: Folded, neighbours: frozenset[str]) -> Folded | None:
+    """`folded` with spaced-out words closed up ("p a s s" → "pass"); None where there are none.
+    Chinese is closed up between `neighbours` only, pairs of characters that belong together."""
     source = folded.text
     drop: set[int] = set()
     for m in _SPACED.finditer(source):
         first = source[m.start()]
         if first in " .。·•-_*|/":
+            if source[m.start() - 1] + source[m.end()] not in neighbours:
+                continue
             drop.update(range(m.start(), m.end()))
         else:
             drop.update(range(m.start() + 1, m.end(), 2))

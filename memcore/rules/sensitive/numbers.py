@@ -12,18 +12,21 @@ import re
 from collections.abc import Iterator
 
 from memcore.rules.sensitive.folding import lower
+from memcore.rules.sensitive.labels import any_of
 
 Span = tuple[str, int, int]
 
-_DIGITS = re.compile(r"(?<![\w.])\d(?:[ \-._]?\d){11,22}(?![\w])")
+_DIGITS = re.compile(r"(?<![\w.])\d(?:[ \-._]?\d){11,22}(?![\w])", re.ASCII)
 _CARD_LABEL = re.compile(
-    r"(?i:card|visa|mastercard|amex|unionpay|debit|credit|pan\b)|卡号|银行卡|信用卡|储蓄卡|银联|借记卡|卡"
+    r"(?i:card|visa|mastercard|maestro|amex|unionpay|debit|credit|pan\b)|卡号|银行卡|信用卡|储蓄卡|银联|借记卡|卡",
+    re.ASCII,
 )
 _NUMBER_LABEL = re.compile(
     r"(?i:order|track|invoice|ticket|timestamp|serial|imei|isbn|sku|batch|trace|transaction|parcel"
     r"|shipment|reference|ref|bill|commit|build|phone|tel|epoch|snowflake|tweet|message|request"
     r"|user|item|product|part|account id|uid|gtin|ean|upc|barcode|issn|doi|id)\b[^\n]{0,12}$"
-    r"|(?:单号|运单|订单|流水|编号|批次|时间戳|序列号|条码|条形码|工单|票号|快递|群号|电话|手机|消息)[^\n]{0,8}$"
+    r"|(?:单号|运单|订单|流水|编号|批次|时间戳|序列号|条码|条形码|工单|票号|快递|群号|电话|手机|消息)[^\n]{0,8}$",
+    re.ASCII,
 )
 
 
@@ -51,31 +54,40 @@ def _network(d: str) -> bool:
         or ((300 <= three <= 305 or two in (36, 38, 39)) and n == 14)
         or (2200 <= four <= 2204 and n == 16)
         or (two in (60, 81, 82) and n == 16)
+        or (four in (5018, 5020, 5038, 5893, 6304, 6759, 6761, 6762, 6763) and 16 <= n <= 19)
     )
 
 
 def cards(text: str) -> Iterator[Span]:
     for m in _DIGITS.finditer(text):
-        digits = re.sub(r"\D", "", m.group())
-        groups = re.split(r"\D", m.group())
-        # A separator parts groups, not a decimal: 2.718281828459045 is no card.
-        if not 12 <= len(digits) <= 19 or (len(groups) > 1 and min(map(len, groups[:-1])) < 3):
-            continue
         before = text[max(0, m.start() - 24) : m.start()]
         around = before + " " + text[m.end() : m.end() + 10]
         labelled = bool(_CARD_LABEL.search(around))
         if _NUMBER_LABEL.search(before) and not labelled:
             continue
-        if len(set(digits)) == 1:
-            continue
-        if (_network(digits) and luhn(digits)) or (
+        for number in _whole_and_head(m.group()):
+            digits = re.sub(r"\D", "", number)
             # Some banks' cards carry no check digit; a long number called a card is one.
-            labelled and len(digits) >= 16 and _network(digits)
-        ):
-            yield "card", m.start(), m.end()
+            unproven = labelled and len(digits) >= 16
+            if _network(digits) and len(set(digits)) > 1 and (luhn(digits) or unproven):
+                yield "card", m.start(), m.start() + len(number)
+                break
 
 
-_RESIDENT = re.compile(r"(?<![\w])\d(?:[ \-]?\d){16}[ \-]?[\dXx](?![\w])")
+def _whole_and_head(run: str) -> Iterator[str]:
+    """A run of digit groups that may be a card, and its first groups without what follows, which
+    may be the expiry: "4111111111111111 03"."""
+    groups = re.split(r"\D", run)
+    for count in range(len(groups), 0, -1):
+        head = groups[:count]
+        # A separator parts groups, not a decimal: 2.718281828459045 is no card.
+        shaped = count == 1 or min(map(len, head[:-1])) >= 3
+        whole = count in (1, len(groups)) or set(map(len, head)) == {4}
+        if shaped and whole and 12 <= sum(map(len, head)) <= 19:
+            yield run[: sum(map(len, head)) + count - 1]
+
+
+_RESIDENT = re.compile(r"(?<![\w])\d(?:[ \-]?\d){16}[ \-]?[\dXx](?![\w])", re.ASCII)
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
 
 
@@ -129,8 +141,12 @@ def ibans(text: str) -> Iterator[Span]:
             yield "iban", m.start(), end
 
 
-_SSN = re.compile(r"(?<![\w-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w-])")
-_SSN_LABEL = re.compile(r"(?i:\bssn\b|social|\bss#|taxpayer|\bitin\b)|社会安全|社保|社会保障")
+_SSN = re.compile(
+    r"(?<![\w-])(?!000|666|9\d\d)\d{3}([- ])(?!00)\d{2}\1(?!0000)\d{4}(?![\w-])", re.ASCII
+)
+_SSN_LABEL = re.compile(
+    r"(?i:\bssn\b|social|\bss#|taxpayer|\bitin\b)|社会安全|社保|社会保障", re.ASCII
+)
 
 
 def social_security(text: str) -> Iterator[Span]:
@@ -143,53 +159,97 @@ def social_security(text: str) -> Iterator[Span]:
 
 
 # Ids that carry no proof, or a weak one: only after their name.
-_LABELLED = re.compile(
-    r"""(?:(?:\bssn\b|social\ security(?:\ (?:number|no\.?|\#))?|\bss\#|\bitin\b|\btax(?:payer)?\ id(?:entification)?(?:\ number)?|\bein\b|aadhaar|\bpan\ (?:card|number)
-          |national\ (?:id|identity|insurance)(?:\ (?:number|no\.?|card))?|\bnino?\b|\bni\ number|driver'?s?'?\ licen[cs]e(?:\ (?:number|no\.?))?|\bcpf\b|\bdni\b|\bnie\b|codice\ fiscale|\bnric\b|\bhkid\b
-          |identity\ card(?:\ (?:number|no\.?))?|\bid\ card(?:\ (?:number|no\.?))?|resident\ id(?:entity)?(?:\ (?:number|card|no\.?))?|medicare(?:\ number)?|\bsin\b|social\ insurance(?:\ number)?|my\ number)
-        |(?:身份证|身分证|证件号?|驾驶证|驾照|社保卡?|社会保障|军官证|港澳通行证|通行证|台胞证|回乡证|居住证|医保卡?|居民证|学籍)(?:件)?(?:的)?(?:号码?|编号|号)?)
-        (?P<link>[^\n\w。；;!?]{0,4}(?:\s?(?:is|was|no\.?|number|:|\#|是|为|就是|号|:|=)\s?){0,3}[\s'":]{0,3})
-        (?P<value>[a-z]{0,3}[-\ ]?\d[\da-z]*(?:[-\ .]?\d[\da-z()]*){0,5})
-    """,
-    re.VERBOSE,
+_ID_LABEL = any_of(
+    w.strip()
+    for w in """ssn, ss#, social security, itin, ein, tax id, taxpayer id, tax identification, aadhaar, pan, national id,
+    national identity, national insurance, nino, nin, ni number, drivers license, drivers licence, driver's license,
+    driver's licence, driver license, driver licence, driving license, driving licence, cpf, dni, nie, codice fiscale, nric,
+    hkid, identity card, id card, resident id, resident identity, medicare, sin, social insurance, my number, green card,
+    alien number, alien registration, uscis, pesel, bsn, tfn, tax file, nhs number, voter id, emirates id, iqama, mykad,
+    personnummer, curp, jmbg, oib, ahv, steuer-id, steueridentifikationsnummer, sozialversicherungsnummer,
+    身份证, 身分证, 一代证, 二代证, 永居证, 永久居留证, 永久居留身份证, 居留证, 士兵证, 警官证, 证件, 驾驶证, 驾照, 社保, 社会保障,
+    社会保险, 军官证, 通行证, 台胞证, 回乡证, 居住证, 医保, 居民证, 学籍""".replace(
+        "\n", " "
+    ).split(",")
 )
+_ID_VALUE = re.compile(
+    r"""\.?(?:\ (?:id(?:entification)?|number|card|no\.?|\#)){0,3}(?:[卡件])?(?:的)?(?:号码?|编号|字号|统一编号|号)?
+        [^\n\w。；;!?]{0,4}(?:\s?(?:is|was|no\.?|number|:|\#|是|为|就是|号|=)\s?){0,3}[\s'":]{0,3}
+        (?:[\u4e00-\u9fff]字第)?(?P<value>[a-z]{0,6}[-\ ]?\d[\da-z]*(?:[-\ .]?\d[\da-z()]*){0,5})
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_PAN = re.compile(r"[a-z]{5}\d{4}[a-z]")
 _PASSPORT = re.compile(
     r"""(?:passports?|护照)(?P<gap>(?:[^\n.;。；!?]{0,24}?|\s?no\.\s?))
-        (?<![a-z0-9])(?P<value>[a-z]{1,3}\d{6,9}|\d{8,9}|[a-z]\d{2}[a-z]{2}\d{4,5})(?![a-z0-9])
+        (?<![a-z0-9])(?P<value>[a-z]{1,3}\d{6,9}|\d{8,9}|(?=(?:[a-z]*\d){5})[a-z][a-z\d]{8})(?![a-z0-9])
     """,
     re.VERBOSE,
 )
 
 
-def labelled_ids(text: str) -> Iterator[Span]:
-    for m in _LABELLED.finditer(text):
+# Shapes nothing else has: Italy's codice fiscale, Mexico's CURP, a Hong Kong id with check digit.
+_SHAPED = re.compile(
+    r"(?<![A-Za-z0-9])(?:[A-Z]{6}\d{2}[A-EHLMPRST]\d{2}[A-Z]\d{3}[A-Z]|[A-Z]{4}\d{6}[HM][A-Z]{5}[A-Z0-9]\d|[A-Z]{1,2}\d{6}\([0-9A]\))(?![A-Za-z0-9])"
+)
+
+
+def _named(label: re.Pattern[str], low: str) -> Iterator[tuple[str, int]]:
+    """Each label that stands as a word of its own, and where it ends."""
+    for m in label.finditer(low):
+        word, end = m.group(), m.end()
+        if word[0].isascii():
+            before, after = low[m.start() - 1 : m.start()], low[end : end + 1]
+            if (before.isascii() and before.isalnum()) or (after.isascii() and after.isalpha()):
+                continue
+        yield word, end
+
+
+def labelled_ids(low: str) -> Iterator[Span]:
+    for word, end in _named(_ID_LABEL, low):
+        m = _ID_VALUE.match(low, end)
+        if m is None or (word == "sin" and low[end] == "="):
+            continue
         value = m["value"].strip()
+        if word == "pan" and not _PAN.fullmatch(value):
+            continue
         digits = sum(c.isdigit() for c in value)
-        follows = text[m.end("value") : m.end("value") + 3].strip()
-        if digits >= 6 and len(value) <= 24 and not re.match(r"[位个字年]", follows):
+        follows = low[m.end("value") : m.end("value") + 3].strip()
+        letters = sum(c.isalpha() for c in value)
+        enough = digits >= 6 or (digits >= 4 and letters >= 4 and digits + letters >= 9)
+        if enough and len(value) <= 24 and not re.match(r"[位个字年]", follows):
             yield "national_id", m.start("value"), m.start("value") + len(value)
-    for m in _PASSPORT.finditer(text):
+    if "passport" not in low and "护照" not in low:
+        return
+    for m in _PASSPORT.finditer(low):
         if not re.search(
             r"(?i)expir|issued|renew|valid|photo|office|有效|到期|办理|过期", m["gap"]
         ):
             yield "passport", m.start("value"), m.end("value")
 
 
-_BANK = re.compile(
-    r"""(?:(?:bank|checking|savings|routing|wire|aba|sort\ code|iban|swift|deposit)[^\n.;]{0,30}?(?:account|acct|a/c|number|no\.?|\#)?
-         |\b(?:account|acct|a/c)\ (?:number|no\.?|\#)
-         |银行[账帐]?[号户]|[账帐]号|收款[账帐][号户]|开户行?[^\n。；]{0,12}?[账帐][号户]|对公[账帐][号户]|银行卡号?|卡号)
-        \s?(?:is|was|number|no\.?|:|\#|是|为|=){0,2}[\s:#'"]{0,3}
-        (?P<value>\d(?:[ \-]?\d){7,21})(?![\w])
-    """,
-    re.VERBOSE,
+_BANK_LABEL = any_of(
+    w.strip()
+    for w in """bank, checking, savings, routing, wire, aba, sort code, iban, swift, deposit, account number, account no,
+    account #, acct number, acct no, acct, a/c, 银行账号, 银行帐号, 银行账户, 银行帐户, 银行账, 账号, 帐号, 账户, 帐户, 银行卡号, 银行卡,
+    卡号""".replace("\n", " ").split(",")
 )
+_BANK_VALUE = re.compile(
+    r"""\.?(?:[^\n.;]{0,30}?(?:account|acct|a/c|number|no\.?|\#))?\s?(?:is|was|number|no\.?|:|\#|是|为|=){0,2}[\s:\#'"]{0,3}
+        (?P<value>\d(?:[ \-]?\d){7,21})(?!\w)
+    """,
+    re.VERBOSE | re.ASCII,
+)
+# Cards that pay for nothing: of members, of doors, of a canteen.
+_OTHER_CARDS = "员通园禁交书身物分机工房生油诊疗品"
 
 
-def bank_accounts(text: str) -> Iterator[Span]:
-    for m in _BANK.finditer(text):
-        follows = text[m.end("value") : m.end("value") + 3].strip()
-        if not re.match(r"[位个字元]", follows):
+def bank_accounts(low: str) -> Iterator[Span]:
+    for word, end in _named(_BANK_LABEL, low):
+        if word == "卡号" and low[end - 3 : end - 2] in _OTHER_CARDS and end > 2:
+            continue
+        m = _BANK_VALUE.match(low, end)
+        if m and not re.match(r"[位个字元]", low[m.end("value") : m.end("value") + 3].strip()):
             yield "bank_account", m.start("value"), m.end("value")
 
 
@@ -202,19 +262,14 @@ def spans(text: str) -> Iterator[Span]:
         yield from cards(text)
     yield from ibans(text)
     yield from social_security(text)
+    for m in _SHAPED.finditer(text):
+        yield "national_id", m.start(), m.end()
     low = lower(text)
-    if any(word in low for word in _ID_WORDS):
-        yield from labelled_ids(low)
-    if any(word in low for word in _BANK_WORDS):
+    yield from labelled_ids(low)
+    if _EIGHT_DIGITS.search(text):
         yield from bank_accounts(low)
 
 
-_SOME_DIGITS = re.compile(r"\d[\d\w \-.]{3,}\d")
+_SOME_DIGITS = re.compile(r"\d[\w \-.]{2,}\d", re.ASCII)
 _MANY_DIGITS = re.compile(r"\d(?:[ \-._]?\d){11}")
-_ID_WORDS = """ssn|social|ss#|itin|tax|ein|aadhaar|pan |national|nin|ni n|licen|cpf|dni|nie|codice|nric|hkid|identity
-    |id card|resident|medicare|sin|insurance|my number|passport|证|驾照|社保|社会保障|医保|学籍|护照""".replace(
-    "\n    ", ""
-).split("|")
-_BANK_WORDS = "bank|checking|savings|routing|wire|aba|sort code|iban|swift|deposit|account|acct|a/c|账|帐|银行|开户|卡号".split(
-    "|"
-)
+_EIGHT_DIGITS = re.compile(r"\d(?:[ \-]?\d){7}")

@@ -17,7 +17,7 @@ Span = tuple[str, int, int]
 
 # (kind, literals of which one must occur, pattern). The whole match, or its group "v", is secret.
 _RULES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
-    (kind, tuple(literals.split()), re.compile(pattern))
+    (kind, tuple(literals.split()), re.compile(pattern, re.ASCII))
     for kind, literals, pattern in (
         # Clouds
         ("api_key", "AKIA ASIA ABIA ACCA A3T", r"(?<![A-Za-z0-9])(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}(?![A-Za-z0-9])"),
@@ -47,6 +47,16 @@ _RULES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
         ("token", "xox xapp-", r"(?i:(?<![A-Za-z0-9])xox[a-z]-[\w-]{10,}|xapp-\d-[\w-]{10,})"),
         ("api_key", "SG.", r"(?<![A-Za-z0-9])SG\.[\w-]{16,}\.[\w-]{16,}"),
         ("api_key", "key- -us", r"(?<![A-Za-z0-9])(?:key-[0-9a-f]{32}|[0-9a-f]{32}-us\d{1,2})(?![A-Za-z0-9])"),
+        ("token", "EAA", r"(?<![A-Za-z0-9])EAA[A-Z][A-Za-z0-9]{60,}"),
+        ("api_key", "re_", r"(?<![A-Za-z0-9])re_[A-Za-z0-9]{8}_[A-Za-z0-9]{20,}"),
+        ("api_key", "NRAL", r"(?<![A-Za-z0-9])[0-9a-f]{36}NRAL(?![A-Za-z0-9])"),
+        ("token", "pat", r"(?<![A-Za-z0-9])pat[A-Za-z0-9]{14}\.[0-9a-f]{64}"),
+        ("api_key", "oy2", r"(?<![A-Za-z0-9])oy2[a-z0-9]{43}(?![A-Za-z0-9])"),
+        ("private_key", "MII MIG MC4", r"(?<![A-Za-z0-9+/])(?:MII[A-Za-z0-9+/]{2}[A-Za-z]IBA[AD][A-Za-z0-9+/]{20,}|MIGHAgEAMBMG[A-Za-z0-9+/]{20,}|MC4CAQAwBQYDK2Vw[A-Za-z0-9+/]{16,})={0,2}"),
+        ("token", "vercel_blob_ CFPAT- CLOJARS_ sqp_ squ_ tfp_ rdme_ pnu_ JDC_ dt0c01. FLWSECK",
+         r"(?<![A-Za-z0-9])(?:vercel_blob_rw_\w{30,}|CFPAT-[\w-]{40,}|CLOJARS_\w{50,}|sq[pu]_[0-9a-f]{40}|tfp_[\w-]{40,}|rdme_\w{60,}|pnu_\w{36}|JDC_[A-Z0-9]{28}|dt0c01\.[A-Z0-9]{24}\.[A-Z0-9]{60,}|FLWSECK(?:_TEST)?-[0-9a-z]{12,}-X)"),
+        ("api_key", ":fx", r"(?<![A-Za-z0-9])[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}:fx(?![A-Za-z0-9])"),
+        ("api_key", "sk_ secret_ rzp_ AQE EZAK EZTK", r"(?<![A-Za-z0-9])(?:sk_[0-9a-f]{40,}|secret_[A-Za-z0-9]{40,}|rzp_(?:live|test)_\w{14,}|AQE[a-z][A-Za-z0-9+/]{40,}|EZ[AT]K[0-9a-f]{32,}\w*)"),
         ("api_key", "SK", r"(?<![A-Za-z0-9])SK[0-9a-f]{32}(?![A-Za-z0-9])"),
         ("token", ":AA", r"(?<![\d])\d{8,10}:AA[\w-]{30,}"),
         ("token", ".", r"(?<![\w.-])[MNO][\w-]{22,27}\.[\w-]{6}\.[\w-]{25,45}(?![\w.-])"),
@@ -71,12 +81,13 @@ _RULES: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = tuple(
         ("webhook", "/open-apis/bot", r"/open-apis/bot/(?:v\d/)?hook/(?P<v>[\w-]{8,})"),
         ("webhook", "hooks.zapier.com maker.ifttt.com webhook.site", r"(?:hooks\.zapier\.com/hooks/catch|maker\.ifttt\.com/(?:use|trigger)|webhook\.site)/(?P<v>[\w/-]{8,})"),
         ("webhook", "api.telegram.org/bot", r"api\.telegram\.org/bot(?P<v>\d{6,12}:[\w-]{20,})"),
+        ("webhook", "://hook", r"https?://hooks?\.[\w.-]{3,60}/(?:[\w-]{1,24}/){0,3}(?P<token>[\w-]{16,})"),
         ("webhook", "webhook hooks", r"(?i:https?://[^\s/]{3,80}/(?:[\w.-]{1,40}/){0,5}?(?:incoming-?)?(?:web)?hooks?/(?:[\w.-]{1,24}/){0,3}?(?P<token>[\w-]{16,}))"),
     )
 )  # fmt: skip
 
 _PEM = re.compile(
-    r"-{2,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{2,5}|PuTTY-User-Key-File-\d"
+    r"-{1,5} ?BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{1,5}|PuTTY-User-Key-File-\d"
 )
 _PEM_END = re.compile(
     r"-{2,5} ?END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)? ?-{2,5}|Private-MAC: [0-9a-f]+"
@@ -86,21 +97,24 @@ _URI = re.compile(
     r"(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://"
     r"(?P<user>[^\s/:@\"'<>]{0,100}):(?P<pw>[^\s\"'<>]{1,200}?)@(?=[A-Za-z0-9\[\u4e00-\u9fff_{$<.-])"
 )
-_URI_TOKEN = re.compile(r"://(?P<v>[\w.~%+-]{16,200})@[\w.-]+")
+_ORACLE = re.compile(r"(?i:jdbc:oracle:\w{2,5}:)[\w$#]{1,40}/(?P<pw>[^\s/@]{3,80})@")
+_URI_TOKEN = re.compile(r"://(?P<v>[\w.~%+-]{16,200})@[\w.-]+", re.ASCII)
 _QUERY = re.compile(
     r"(?i:[?&#;](?P<name>x-amz-signature|x-amz-security-token|x-amz-credential|x-goog-signature|x-oss-signature|ossaccesskeyid|q-signature|signature|sig|sign"
     r"|access_?token|refresh_?token|id_?token|auth_?token|session_?(?:token|id)?|token|api_?key|apikey|app_?secret|secret|client_secret"
-    r"|auth|auth_key|password|passwd|pwd|jwt|key|code|ticket|otp|magic|invite|hmac|st|sv_?token))=(?P<v>[^\s&#\"'<>，。；、）)]{4,})"
+    r"|auth|auth_key|password|passwd|pwd|jwt|key|code|ticket|otp|magic|invite|hmac|st|sv_?token|appid(?==[0-9a-f]{32})))=(?P<v>[^\s&#\"'<>，。；、）)]{4,})"
 )
 _WEAK_QUERY = frozenset(("key", "code", "ticket", "auth", "sign", "sig", "st", "session", "invite"))
 _ONE_TIME = re.compile(
     r"(?i:/(?:secrets?|one-?time(?:-secret)?|ots|onetime|burn|reset(?:-?password)?|password-?reset|pwreset|recover(?:y)?|magic(?:-?link)?|passwordless"
     r"|verify(?:-?email)?|activate|activation|confirm(?:ation)?|invite|invitations?|join|signin|sign-in|login|sso|auth|unlock|otp|token|claim|set-password|share-secret|private|callback)"
-    r"(?:/[a-z]{1,12}){0,2}/(?P<v>[\w~%+=.-]{6,}))"
+    r"(?:/[a-z]{1,12}){0,2}/(?P<v>[\w~%+=.-]{6,}))",
+    re.ASCII,
 )
 _ONETIME_HOST = re.compile(
     r"(?i:(?:onetimesecret\.com|ots\.\w+|privnote\.com|pwpush\.com|password\.link|yopass\.\w+|send\.\w+|1ty\.me|eu\.onetimesecret\.com|bitwarden\.com/#/send|vault\.bitwarden\.com/#/send|share\.1password\.com)"
-    r"(?:/[a-z#]{1,10}){0,3}/?[/#](?P<v>[\w#~%+=/-]{6,}))"
+    r"(?:/[a-z#]{1,10}){0,3}/?[/#](?P<v>[\w#~%+=/-]{6,}))",
+    re.ASCII,
 )
 _WIF = re.compile(r"(?<![A-Za-z0-9])[5KL][1-9A-HJ-NP-Za-km-z]{50,51}(?![A-Za-z0-9])")
 _B58 = {c: i for i, c in enumerate("123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz")}
@@ -132,7 +146,8 @@ def private_keys(text: str) -> Iterator[Span]:
         body = text[m.end() : end.start() if end else at][:400]
         # A key, also one that was cut short; a sentence about the header goes on in prose.
         if re.match(
-            r"\s*$|(?:\s*\n|\\n|\s)\s*(?:[A-Za-z-]+: |[A-Za-z0-9+/=]{16,})|(?:\s*\n|\\n)", body
+            r"\s*$|(?:\s*\n|\\n|\s)\s*(?:[A-Za-z-]+: |[A-Za-z0-9+/=]{16,}|(?:M[CGHI]|b3Bl)[A-Za-z0-9+/=]{4,})|(?:\s*\n|\\n)",
+            body,
         ) or (len(re.sub(r"[^A-Za-z0-9+/=]", "", body)) >= 32 and end is not None):
             yield "private_key", m.start(), at
 
@@ -142,6 +157,8 @@ def _addresses(text: str) -> Iterator[Span]:
         # "user:password@", "$USER:$PASS@" and the like only show the form.
         if not placeholder(m["pw"]) or m["pw"].lower() in ("changeme", "secret", "test"):
             yield "connection_string", m.start("pw"), m.end("pw")
+    for m in _ORACLE.finditer(text):
+        yield "connection_string", m.start("pw"), m.end("pw")
     for m in _URI_TOKEN.finditer(text):
         if token_shaped(m["v"], least=16):
             yield "connection_string", m.start("v"), m.end("v")
@@ -163,7 +180,10 @@ def _addresses(text: str) -> Iterator[Span]:
 def spans(text: str) -> Iterator[Span]:
     """Every secret of these kinds in a folded text; private keys apart, which may be long."""
     for kind, literals, pattern in _RULES:
-        if not any(literal in text for literal in literals):
+        for literal in literals:
+            if literal in text:
+                break
+        else:
             continue
         for m in pattern.finditer(text):
             groups = m.groupdict()
@@ -179,7 +199,7 @@ def spans(text: str) -> Iterator[Span]:
                     yield kind, start, end
             elif not placeholder(value):
                 yield kind, start, end
-    if "://" in text:
+    if "://" in text or "jdbc:" in text:
         yield from _addresses(text)
     for m in _WIF.finditer(text):
         if _wif(m.group()):

@@ -12,6 +12,7 @@ import re
 _PLACEHOLDER = re.compile(
     r"""<[^<>]*>? | \[[^\[\]]*\]? | \([^()]*\)? | \{\{?[^{}]*\}{0,2}  # <password> [key] {{token}}
       | \$\{.*\}? | \$\(.*\)? | \$[A-Za-z]+(?:_[A-Za-z]+)* | %[\w]+%        # ${VAR} $VAR %VAR%
+      | (?-i:.*EXAMPLE(?:KEY)?)                               # AKIAIOSFODNN7EXAMPLE
       | [*xX•●·.#_?+\-…]{3,}                                # ********, xxxx, ....
       | .*(?:\*{3}|•{3}|●{3}|x{5}|X{5}|\.{3}|…).*
       | (?:your|my|the|some|an?|insert|enter|put|add|change|replace|example|sample|dummy|fake|test
@@ -28,14 +29,15 @@ _PLACEHOLDER = re.compile(
 
 _TECH = re.compile(
     r"""(?:hmac|sha|md|aes|des|rsa|dsa|hs|rs|es|ps|ecdsa|ed|curve|utf|tls|ssl|oauth|openid|base
-          |pbkdf|argon|ipv|http|chacha|blake|crc|mfa|web|win|windows|office|java|python|node|iso|rfc
+          |pbkdf|argon|ipv|http|chacha|blake|crc|mfa|web|win|windows|office|iso|rfc
           |nist|pkcs|fips|cve|iphone|ios|android|level|stage|step|phase|version|rev|ver|day|week
-          |postgres|postgresql|mysql|redis|oracle|log4j|neo|ec|log)
+          |ec|log)
          [-_/ .]?\d{1,4}(?:[-_./:]?\w{1,8}){0,3}?
+      | (?:java|python|node|postgres|postgresql|mysql|redis|oracle|log4j|neo)[-_/ .]?\d{1,2}(?:[.-][a-z\d]{1,8}){0,3}
       | [vpqkshxr]\d{1,3}(?:\.\d+)*
       | 1password\d? | lastpass | keepass(?:xc|2)? | bitwarden | dashlane | vault | keychain
       | auth0 | b2[bc] | e2e\w* | k8s | i18n | l10n | a11y | 2fa | mfa | sso | ldap | u2f | fido2?
-      | p2p | 802\.1x | wpa[23]?(?:[-_/]\w+)* | argon2(?:id|i|d)?
+      | p2p | 802\.\d\w* | wpa[23]?(?:[-_/]\w+)* | argon2(?:id|i|d)?
     """,
     re.VERBOSE | re.IGNORECASE,
 )
@@ -55,13 +57,18 @@ _QUANTITY = re.compile(
 
 _CODE = re.compile(
     r"""[A-Za-z_]+\d{0,2}(?:\.[A-Za-z_]+\d{0,2})+(?:[\[(].*)?   # config.password, os.environ[...]
+      | [a-z_]+(?:\|[a-z_]+(?::[\w,]*)?)+                      # required|min:8, string | null
+      | (?:min|max|between|len|length|size|digits)(?:_?len(?:gth)?)?[:=]\d[\w|:,]*
       | [A-Za-z_]\w*[\[(].*                                   # get_password(), Optional[str]
       | (?-i:[A-Z]+(?:_[A-Z0-9]+)+)                           # DB_PASSWORD
       | (?-i:[a-z]+(?:_[a-z]+)+)                              # snake_case name
+      | [A-Za-z]\w*=(?:true|false|none|null|\d+)[`'"]*            # keyword=True
+      | [A-Za-z][\w.\[\]-]*(?:[<>=!~]=|[<>])\d[\w.,<>=!~*]*       # package>=1.2
+      | //[\w.:-]+(?:/\S*)?
       | (?:~|\.{0,2})/[\w.\-/@{}]*                            # a path
       | [A-Za-z]:\\.*
       | [\w\-]+(?:/[\w.\-]+)*\.(?:ya?ml|json|toml|env|ini|conf|cfg|py|js|ts|tsx|jsx|go|rs|java|rb|sh|sql
-          |md|txt|csv|log|xml|html?|css|php|pdf|docx?|xlsx?|png|jpe?g|kdbx?|pem|crt|key|properties)(?:[:#]\S*)?
+          |md|txt|csv|log|xml|html?|css|php|pdf|docx?|xlsx?|png|jpe?g|gif|svg|webp|webm|mp[34]|mov|zip|tar|gz|whl|jar|exe|kdbx?|pem|crt|key|properties)(?:[:#]\S*)?
       | [\w.+-]+@[A-Za-z][\w-]*(?:\.[A-Za-z][\w-]*)+          # an e-mail address
       | (?:https?|ftp|file|s3|gs|ssh|git)://\S*
       | (?:vault|op|env|ssm|arn|secretsmanager|keyring|kms|sops|ref|secrets?|vars?|process|self|this|config|settings)[:.]\S*
@@ -122,6 +129,8 @@ def placeholder(value: str) -> bool:
 def ordinary(value: str) -> bool:
     """True for what is not a secret whatever stands before it: an algorithm, a quantity, a path,
     a variable, an address, a type."""
+    if re.fullmatch(r"[A-Za-z]+(?:\.[A-Z][a-z]+)+\d+", value):
+        return False  # Copper.Kettle9
     return bool(
         placeholder(value)
         or _TECH.fullmatch(value)
@@ -184,9 +193,9 @@ def token_shaped(value: str, *, least: int = 12) -> bool:
         parts = [p for p in re.split(r"[-_.:/]", core) if p]
         wordlike = all(p.isdigit() or re.fullmatch(r"[A-Za-z]{1,14}\d{0,2}", p) for p in parts)
         return not (len(parts) > 1 and wordlike)
-    # Letters alone: mixed case in the middle of a long run.
+    # Letters, with a digit at most: mixed case in the middle of a long run.
     return (
-        len(core) >= max(least, 20)
+        len(core) >= (max(least, 16) if digits else max(least, 20))
         and not re.search(r"[-_./]", core)
-        and len(re.findall(r"[a-z][A-Z]", core)) >= 4
+        and len(re.findall(r"[a-z][A-Z]", core)) >= (3 if digits else 4)
     )
