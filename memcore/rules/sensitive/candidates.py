@@ -150,8 +150,8 @@ def judged(
                 return "password", m.start(), m.end()
         if told and kind == "passphrase" and (m := _WORD_PHRASE.match(text, start)):
             words = re.split("[ -]", m.group())
-            said = sum(map(talk, words))
-            if not _FUNCTION_WORDS & set(words) and said <= (len(words) - 1) // 3:
+            ordinary_words = sum(map(talk, words))
+            if not _FUNCTION_WORDS & set(words) and ordinary_words <= (len(words) - 1) // 3:
                 return "password", m.start(), m.end()
         return None
     if kind == "session":
