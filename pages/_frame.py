@@ -54,6 +54,7 @@ SECTIONS: dict[str, list[Entry]] = {
     ],
 }  # fmt: skip
 
+FIRST = "overview"
 HERE = Path(__file__).parent
 
 
@@ -74,6 +75,8 @@ for section, listed in SECTIONS.items():
         if (HERE / f"{entry.file}.py").exists():
             page = st.Page(
                 f"{entry.file}.py",
+                url_path=f"{entry.file}_page" if entry.file == FIRST else entry.file,
+                default=entry.file == FIRST,
                 title=entry.title,
                 icon=f":material/{entry.icon}:",
                 help=entry.help,
@@ -81,7 +84,12 @@ for section, listed in SECTIONS.items():
             pages.setdefault(section, []).append(page)
             entries[entry.title] = entry
 
-current = st.navigation(pages)
+# The first page's address is the bare one. Who types its name gets there too.
+first = next(iter(pages.values()))[0]
+named = st.Page(lambda: None, title=first.title, url_path=FIRST, visibility="hidden")
+current = st.navigation({**pages, "": [*pages[""], named]})
+if current is named:
+    st.switch_page(first, query_params={k: st.query_params.get_all(k) for k in st.query_params})
 shown = entries[current.title]
 
 down: MemcoreError | None = None

@@ -108,8 +108,8 @@ with tabs[2]:
               disabled=not actor.operator, on_click=admin_acts.sweep)  # fmt: skip
     st.markdown("**Secret key**")
     st.caption(
-        "Encrypts API keys at rest. A new key goes in front of the old one, and every stored key "
-        "is encrypted anew."
+        "Encrypts the API keys and passwords stored here. Rotating makes a new secret key and "
+        "encrypts all of them with it; nobody has to enter a key again."
     )
     st.button("Rotate the secret key", key="admin_rotate", icon=":material/autorenew:",
               disabled=not actor.operator, on_click=admin_acts.rotate)  # fmt: skip

@@ -58,11 +58,12 @@ def draw(card: Card) -> None:
             f":material/smart_toy: {messages.plain(', '.join(card.agents)) or 'no agent'}  \n"
             f":material/schedule: last activity {present.ago(card.last_activity, now)}]"
         )
-        with st.container(horizontal=True, vertical_alignment="bottom", height="stretch"):
-            session.link("search", "Search", icon=":material/manage_search:",
-                         frame_library=library.name)  # fmt: skip
+        st.space("stretch")
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.button("Open", key=f"{key}_open", icon=":material/tune:",
                       on_click=library_panel.open_library, args=(library.id,))  # fmt: skip
+            session.link("search", "Search", icon=":material/manage_search:",
+                         frame_library=library.name)  # fmt: skip
             if actor.operator:
                 enabled = card.resolved.settings.enabled
                 library_acts.menu(library, enabled=enabled, key=f"{key}_menu")
@@ -100,7 +101,8 @@ with tab_libraries:
 with tab_agents:
     names = {card.library.id: card.library.name for card in everything}
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(present.count(len(agents), "agent"))
+        st.caption(f"{present.count(len(agents), 'agent')}. An agent remembers in the one library "
+                   "it is bound to; one library serves many agents.")  # fmt: skip
         st.space("stretch")
         if actor.operator:
             library_acts.create_agent_button(names)
@@ -116,4 +118,4 @@ with tab_agents:
         elif actor.operator:
             st.caption("Select a row to change an agent.")
     else:
-        st.caption("No agent yet. An agent remembers in the library it is bound to.")
+        st.caption("No agent yet.")

@@ -59,6 +59,10 @@ def register(commands: Any) -> None:
     change.add_argument("status", choices=["active", "archived", "suppressed"])
     change.add_argument("--user", help="act as this user; without it, as the operator")
 
+    undo = command(commands, "undo", _undo, "Take back one act on memories, such as an import.")
+    undo.add_argument("batch_id", help="what the act printed as its batch_id")
+    undo.add_argument("--user", help="act as this user; without it, as the operator")
+
 
 def actor_of(user: str | None) -> Actor:
     """The user named, or the operator at this terminal."""
@@ -148,6 +152,8 @@ def _import(arguments: argparse.Namespace) -> int:
             print(note)
         word = "would be judged" if arguments.dry_run else "stored"
         print(f"{done.stored} {word}, {len(done.refused)} not, of {done.records}")
+        if done.batch_id:
+            print(f"Take it back with: memcore undo {done.batch_id}")
     return 0 if done.stored or not done.records else 1
 
 
@@ -176,6 +182,18 @@ def _export(arguments: argparse.Namespace) -> int:
     else:
         print(f"{rows} memories in {arguments.file} ({size} bytes)")
     return 0
+
+
+def _undo(arguments: argparse.Namespace) -> int:
+    with opened() as core:
+        changed = core.memories.undo(arguments.batch_id, actor=actor_of(arguments.user))
+    if arguments.json:
+        document(changed)
+    else:
+        for memory_id, why in changed.refused.items():
+            print(f"{memory_id}: {why}")
+        print(f"{len(changed.done)} taken back, {len(changed.refused)} not.")
+    return 0 if changed.done else 1
 
 
 def _status(arguments: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ import io
 import json
 import math
 import re
+import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -58,6 +59,8 @@ class Imported:
     """By line."""
     notes: tuple[str, ...]
     """What was assumed for the whole file."""
+    batch_id: str | None = None
+    """Takes the import back by `memories.undo`; None where nothing was stored."""
 
 
 class TransferService:
@@ -117,11 +120,12 @@ class TransferService:
         if naive:
             notes.append(f"{naive} times without a zone were read as UTC.")
         stored = len(drafts)
+        batch = str(uuid.uuid4())
         if not dry_run:
             stored = 0
             line_of: dict[str, int] = {}
             judged = self._memories.add_many(
-                drafts, subject=subject, actor=actor, progress=progress
+                drafts, subject=subject, actor=actor, progress=progress, batch_id=batch
             )
             for line, result in zip(lines, judged, strict=True):
                 if result.memory is not None:
@@ -137,7 +141,7 @@ class TransferService:
         refused.sort(key=lambda r: r.line)
         return Imported(
             reading.form, reading.encoding, len(reading.records) + len(reading.bad), stored,
-            tuple(refused), tuple(notes),
+            tuple(refused), tuple(notes), None if dry_run or not stored else batch,
         )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pages.shared import messages, present, reads, session
 _SHOWN = 20
 
 
-@st.dialog("Import memories", icon=":material/upload:", width="medium")
+@st.dialog("Import memories", icon=":material/upload:", width="medium", on_dismiss="rerun")
 def import_dialog(library_id: str) -> None:
     """Nothing is stored before the last button."""
     messages.failures()
@@ -68,10 +68,13 @@ def import_dialog(library_id: str) -> None:
         )  # fmt: skip
     reads.forget()
     bar.empty()
+    said = f"{present.count(done.stored, 'memory')} imported from {file.name}."
+    if done.batch_id:
+        messages.done(said, undo=done.batch_id)
     if not done.refused:
-        messages.done(f"{present.count(done.stored, 'memory')} imported.")
         st.rerun()
-    st.success(f"{present.count(done.stored, 'memory')} imported.", icon=":material/check:")
+    next_step = " Close this to see the list, with Undo above it." if done.stored else ""
+    st.success(messages.plain(said) + next_step, icon=":material/check:")
     _refused(done, "not stored")
 
 

@@ -173,8 +173,8 @@ def agents(rows: Sequence[Agent], libraries: Mapping[str, str]) -> pd.DataFrame:
         {
             "name": [a.name for a in rows],
             "library": [libraries.get(a.library_id or "", "unbound") for a in rows],
-            "memory": [a.memory_enabled for a in rows],
-            "extraction": [a.extraction_enabled for a in rows],
+            "memory": ["on" if a.memory_enabled else "off" for a in rows],
+            "extraction": ["on" if a.extraction_enabled else "off" for a in rows],
             "window": [a.short_term_memory_size for a in rows],
         },
         index=pd.Index([a.id for a in rows], name="id"),
@@ -184,8 +184,8 @@ def agents(rows: Sequence[Agent], libraries: Mapping[str, str]) -> pd.DataFrame:
 AGENT_COLUMNS = {
     "name": st.column_config.TextColumn("Agent"),
     "library": st.column_config.TextColumn("Library"),
-    "memory": st.column_config.CheckboxColumn("Memory", help="Recalls and stores"),
-    "extraction": st.column_config.CheckboxColumn(
+    "memory": st.column_config.TextColumn("Memory", help="Recalls and stores"),
+    "extraction": st.column_config.TextColumn(
         "Extraction", help="Its conversations are read for new memories"
     ),
     "window": st.column_config.NumberColumn(

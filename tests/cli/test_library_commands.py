@@ -91,3 +91,16 @@ def test_an_agent_is_made_bound_and_switched_off_and_its_commands_then_say_so(ru
     code, listed = run("agents")
     assert [a["name"] for a in listed] == ["hall"]
     assert run("agents", "--memory", "on")[0] == 1
+
+
+def test_an_import_names_what_takes_it_back(run: Run, tmp_path: Any) -> None:
+    run("libraries", "--create", "shelf", "--embedder", "hash:32")
+    file = tmp_path / "notes.jsonl"
+    file.write_text('{"content": "Grows quinces behind the house"}\n')
+    code, done = run("import", str(file), "--library", "shelf", "--user", "u1")
+    assert (code, done["stored"]) == (0, 1)
+    assert len(run("memories")[1]["memories"]) == 1
+    code, undone = run("undo", done["batch_id"])
+    assert (code, len(undone["done"]), undone["refused"]) == (0, 1, {})
+    assert run("memories")[1]["memories"] == []
+    assert run("undo", done["batch_id"])[0] == 1

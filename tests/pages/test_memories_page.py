@@ -427,6 +427,10 @@ def test_an_import_says_first_what_it_would_do_and_then_does_it(
     at.button(key="import_store").click().run()
     assert not at.exception
     assert core.memories.browse(Filter(library_id=library.id), actor=OPERATOR).total == 2
+    (offer,) = at.session_state["frame_undo"]
+    assert offer["text"] == "2 memories imported from notes.jsonl."
+    core.memories.undo(offer["id"], actor=OPERATOR)
+    assert core.memories.browse(Filter(library_id=library.id), actor=OPERATOR).total == 0
 
 
 def test_a_cell_that_would_be_a_formula_is_text_in_the_spreadsheet(

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from memcore import Actor, Subject
-from memcore.errors import InvalidInput
+from memcore import Actor, Draft, Subject
+from memcore.errors import InvalidInput, NotFound, PermissionDenied
 from memcore.rules import files
 from memcore.services.memories import Filter
 
@@ -148,3 +148,69 @@ def test_an_export_can_be_imported_elsewhere(core, library, who, form):
         set(contents(core, library_id=library.id)) - {"To be forgotten soon"}
     )
     assert "suppressed" in done.refused[0].reason
+
+
+# ---- one act, taken back
+
+
+def test_an_import_is_taken_back_in_one_act_and_what_it_replaced_comes_back(core, library, who):
+    kept = core.memories.add(Draft("Sails on the lake every summer"), subject=who).memory
+    old = core.memories.add(Draft("The team meets at 9 on Mondays"), subject=who).memory
+    done = core.transfer.import_file(
+        jsonl({"content": "Collects stamps from Iceland"}, {"note": "no text"},
+              {"content": "The team meets at 10 on Mondays"},
+              {"content": "The team meets at 11 on Mondays"}),
+        subject=who, actor=OPERATOR,
+    )  # fmt: skip
+    assert done.stored == 3
+    assert core.memories.get(old.id, actor=OPERATOR).status == "superseded"
+    with pytest.raises(PermissionDenied):
+        core.memories.undo(done.batch_id, actor=Actor("u1"))
+    changed = core.memories.undo(done.batch_id, actor=OPERATOR)
+    assert changed.refused == {}
+    assert len(changed.done) == 4
+    there = core.memories.browse(actor=OPERATOR, sort="oldest").memories
+    assert [m.id for m in there] == [kept.id, old.id]
+    assert {m.status for m in there} == {"active"}
+    assert there[1].superseded_by is None
+    assert core.libraries.health(library.id).well
+    with pytest.raises(NotFound):
+        core.memories.undo(done.batch_id, actor=OPERATOR)
+    again = core.transfer.import_file(
+        jsonl({"content": "Collects stamps from Iceland"}), subject=who, actor=OPERATOR
+    )
+    assert again.stored == 1
+
+
+def test_what_was_changed_after_an_import_stays_and_is_named(core, who):
+    old = core.memories.add(Draft("The team meets at 9 on Mondays"), subject=who).memory
+    done = core.transfer.import_file(
+        jsonl({"content": "The team meets at 10 on Mondays"}, {"content": "Keeps bees on the roof"},
+              {"content": "Bakes rye bread"}, {"content": "Speaks Estonian with her aunt"}),
+        subject=who, actor=OPERATOR,
+    )  # fmt: skip
+    by_text = {m.content: m for m in core.memories.browse(actor=OPERATOR).memories}
+    new = by_text["The team meets at 10 on Mondays"]
+    core.memories.edit(new.id, actor=OPERATOR, content="The team meets at 10 on Tuesdays")
+    core.memories.change_status(by_text["Bakes rye bread"].id, "archived", actor=OPERATOR)
+    core.memories.delete(by_text["Keeps bees on the roof"].id, actor=OPERATOR)
+    changed = core.memories.undo(done.batch_id, actor=OPERATOR)
+    assert changed.done == (by_text["Speaks Estonian with her aunt"].id,)
+    assert changed.refused == {
+        new.id: "It was changed again since.",
+        by_text["Bakes rye bread"].id: "It was changed again since.",
+        by_text["Keeps bees on the roof"].id: "It was deleted since.",
+        old.id: "What replaced it was changed again since.",
+    }
+    assert core.memories.get(old.id, actor=OPERATOR).status == "superseded"
+
+
+def test_a_dry_run_and_an_import_that_stores_nothing_have_nothing_to_take_back(core, who):
+    row = jsonl({"content": "Would be stored"})
+    assert core.transfer.import_file(row, subject=who, dry_run=True).batch_id is None
+    assert core.transfer.import_file(jsonl({"note": "x"}), subject=who).batch_id is None
+    first = core.transfer.import_file(row, subject=who)
+    assert first.batch_id is not None
+    (memory,) = core.memories.browse(actor=OPERATOR).memories
+    # One memory's own history offers no undo of the whole file.
+    assert [c.action for c in core.history.of_memory(memory.id, actor=OPERATOR)] == ["add"]

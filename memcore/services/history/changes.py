@@ -84,7 +84,11 @@ class Changes:
         with self._runtime.engine.connect() as connection:
             rows = connection.execute(
                 select(*HistoryRow.__table__.columns)
-                .where(HistoryRow.kind == "memory", HistoryRow.subject_id == memory.id)
+                .where(
+                    HistoryRow.kind == "memory",
+                    HistoryRow.subject_id == memory.id,
+                    HistoryRow.action != "import",  # its creation, which comes last anyway
+                )
                 .order_by(HistoryRow.id.desc())
             )
             changes = [_change(row) for row in rows]

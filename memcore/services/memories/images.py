@@ -17,6 +17,9 @@ from memcore.database.tables import HistoryRow, MemoryRow
 from memcore.models import Actor, Memory, MemoryType, Scope, Status, Visibility
 from memcore.plain import plain
 
+IMPORT = "import"
+"""The action of history's lines on memories that came in together; undoing removes them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Changed:

@@ -11,13 +11,14 @@ import uuid
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import Any
 
 import numpy as np
 from sqlalchemy import Connection, and_, func, insert, select, update
 
 from memcore.database import bulk, queries, records
 from memcore.database.rate import rate_of
-from memcore.database.tables import DecisionRow, EmbeddingRow, HistoryRow, MemoryRow
+from memcore.database.tables import DecisionRow, EmbeddingRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import InvalidInput, MemcoreError
 from memcore.models import (
@@ -43,6 +44,7 @@ from memcore.services.memories.gathering import (
     lock_scope,
     may_replace,
 )
+from memcore.services.memories.images import IMPORT, record
 from memcore.services.memories.screening import screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
@@ -90,10 +92,12 @@ class Importing:
         subject: Subject,
         actor: Actor | None = None,
         progress: Callable[[int, int], None] = lambda done, total: None,
+        batch_id: str | None = None,
     ) -> list[Judged]:
         """Judge and store `drafts` in order, as `add` would one by one; all in one transaction, so
         trouble stores nothing. A draft that cannot be used is refused alone, with its reason.
-        `progress` is told how many are embedded. Raises LibraryDisabled, AgentMemoryOff,
+        `progress` is told how many are embedded. `batch_id`: keep it in history as one act of that
+        id, which `undo` takes back. Raises LibraryDisabled, AgentMemoryOff,
         PermissionDenied, EndpointError, DatabaseError."""
         library, settings = self._open(subject)
         actor = actor or Actor(subject.user_id)
@@ -120,7 +124,7 @@ class Importing:
             for scope, place in places:
                 lock_scope(connection, library.id, scope, place)
             rate = rate_of(connection, subject, settings.gate.max_extractions)
-            batch = _Batch(library, settings, subject, actor)
+            batch = _Batch(library, settings, subject, actor, batch_id)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
                 pool = _Pool(connection, library, settings, subject, actor, *here, vectors[mine])
@@ -249,13 +253,19 @@ class _Batch:
     """What is to be written, collected while drafts are judged."""
 
     def __init__(
-        self, library: Library, settings: LibrarySettings, subject: Subject, actor: Actor
+        self,
+        library: Library,
+        settings: LibrarySettings,
+        subject: Subject,
+        actor: Actor,
+        batch_id: str | None,
     ) -> None:
         self._library = library
         self._settings = settings
         self._recorded = plain(settings.gate)
         self._subject = subject
         self._actor = actor
+        self._batch_id = batch_id
         self._now = datetime.now(UTC)
         self._memories: dict[str, Memory] = {}
         self._vectors: list[Vectors] = []
@@ -351,18 +361,27 @@ class _Batch:
             )
         if stored:
             bulk.supersede(connection, stored)
-            batch = str(uuid.uuid4())
-            connection.execute(
-                insert(HistoryRow),
+            self._note(
+                connection, "supersede",
                 [
-                    {
-                        "actor": self._actor.user_id, "action": "supersede", "subject_id": old,
-                        "library_id": self._library.id, "batch_id": batch,
-                        "before": {"status": Status.ACTIVE, "superseded_by": None},
-                        "after": {"status": Status.SUPERSEDED, "superseded_by": new},
-                    }
+                    (old, self._library.id, {"status": Status.ACTIVE, "superseded_by": None},
+                     {"status": Status.SUPERSEDED, "superseded_by": new})
                     for old, new in stored.items()
+                ],
+            )  # fmt: skip
+        if self._batch_id is not None:
+            self._note(
+                connection, IMPORT,
+                [
+                    (m.id, self._library.id, {}, {"status": m.status, "version": m.version})
+                    for m in memories
                 ],
             )  # fmt: skip
         if self._decisions:
             connection.execute(insert(DecisionRow), self._decisions)
+
+    def _note(
+        self, connection: Connection, action: str, lines: Sequence[tuple[str, str, Any, Any]]
+    ) -> None:
+        batch = self._batch_id or str(uuid.uuid4())
+        record(connection, lines, actor=self._actor, action=action, batch=batch)

@@ -21,11 +21,11 @@ from memcore.database import bulk, queries
 from memcore.database.tables import EmbeddingRow, HistoryRow, LibraryRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import NotFound, PermissionDenied
-from memcore.models import Actor, Library, Memory
+from memcore.models import Actor, Library, Memory, Status
 from memcore.plain import plain
 from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import put_vector
-from memcore.services.memories.images import Changed, by_ids, record, typed
+from memcore.services.memories.images import IMPORT, Changed, by_ids, record, typed
 from memcore.services.runtime import Runtime
 
 _STORED_AGAIN = "The same text was stored again since."
@@ -62,7 +62,19 @@ class Undoing:
             }
             deleted = [row for row in kept if row.action == "delete"]
             refused |= self._recreate(connection, deleted)
-            refused |= self._lay_back(connection, [r for r in kept if r.action != "delete"])
+            came_in = [row for row in kept if row.action == IMPORT]
+            refused |= _withdraw(connection, came_in)
+            changed = []
+            for row in kept:
+                if row.action in ("delete", IMPORT):
+                    continue
+                if (row.after or {}).get("superseded_by") in refused:
+                    refused[row.subject_id] = "What replaced it was changed again since."
+                else:
+                    changed.append(row)
+            refused |= self._lay_back(connection, changed)
+            removed = [r.subject_id for r in came_in if r.subject_id not in refused]
+            connection.execute(delete(MemoryRow).where(MemoryRow.id.in_(removed)))
             undone = [row for row in kept if row.subject_id not in refused]
             for row in deleted:
                 if row.subject_id not in refused:
@@ -194,6 +206,24 @@ class Undoing:
             embedder = self._runtime.embedder_for(library)
             out[missing] = embedder.embed_documents([memories[i].content for i in missing])
         return out
+
+
+def _withdraw(connection: Connection, rows: Sequence[Any]) -> dict[str, str]:
+    """Take imported memories out of use, so that what they replaced can come back before they are
+    removed. Returns those that were changed since, and why they stay."""
+    current = {m.id: m for m in by_ids(connection, [r.subject_id for r in rows], lock=True)}
+    refused = {}
+    for row in rows:
+        now = current.get(row.subject_id)
+        if now is None:
+            refused[row.subject_id] = "It was deleted since."
+        elif row.after != {"status": now.status, "version": now.version}:
+            refused[row.subject_id] = "It was changed again since."
+    going = [i for i in current if i not in refused]
+    connection.execute(
+        update(MemoryRow).where(MemoryRow.id.in_(going)).values(status=Status.ARCHIVED)
+    )
+    return refused
 
 
 def kept_vectors(connection: Connection, memories: Sequence[Memory]) -> dict[str, dict[str, Any]]:
