@@ -157,6 +157,8 @@ def read_content(value: Any) -> tuple[str, str]:
     if len(text) > 1 and text[0] in "\"'“「" and text[-1] in "\"'”」" and text.count(text[0]) <= 2:
         # Quotes around the whole belong to the writing down, not to what was said.
         text = text[1:-1].strip() if text[-1] not in text[1:-1] else text
+    if text and re.fullmatch(r"[.…_*<>\s-]+", text):
+        return "", "placeholder"
     if not text or not any(c.isalnum() for c in text):
         return "", "no_content"
     bare = text.casefold().strip("<>[](){}【】「」\"'`.。…:：# ")

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 DEEPEST = 40
-_SPACE = re.compile(r"(?:[\s\ufeff]+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
+_SPACE = re.compile(r"(?:[\s\u200b-\u200f\u2060\ufeff]+|//[^\n]*|/\*.*?\*/|#[^\n]*)*", re.DOTALL)
+_INVISIBLE = re.compile("[\u200b-\u200f\u2060\ufeff]")
 _WORD = re.compile(r"[A-Za-z_+\-.0-9][\w+\-.]*%?")
 _BARE_KEY = re.compile(r"[\w\-]+")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\Z")
@@ -82,6 +83,7 @@ def merge(pairs: list[tuple[str, Any]]) -> dict[str, Any] | Several:
     several: list[dict[str, Any]] = []
     first = pairs[0][0] if pairs else None
     for key, value in pairs:
+        key = _INVISIBLE.sub("", key)
         if key in out and isinstance(out[key], list) and isinstance(value, list):
             out[key] = out[key] + value
         elif key in out and key == first:
@@ -135,10 +137,10 @@ class _Reader:
             key = self.string(key=True) if char in _CLOSERS else self.bare_key()
             if self.stopped():
                 break
-            if self.peek() not in ":：":
+            if self.peek() not in ":：=":
                 self.stop("broken")
                 break
-            self.at += 1
+            self.at += 2 if self.text.startswith("=>", self.at) else 1
             value = self.value(depth + 1)
             # A value that was stopped is no value; a list in it still has its complete elements.
             if not self.stopped() or isinstance(value, (list, Incomplete)):
@@ -234,7 +236,7 @@ class _Reader:
         at = gap.end() if gap else after
         char = self.text[at : at + 1]
         if key:
-            return char in ":："
+            return char in ":：="
         if char in "}]" or not char:
             return True
         if char in ",，":

@@ -17,13 +17,15 @@ becomes one. Each item is then read field by field (`fields`), held against the 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from memcore.errors import InvalidInput
 from memcore.extraction import Extraction, Known, Outcome, Skipped, fields
-from memcore.extraction.conversation import content_text, read_messages, read_transcripts
+from memcore.extraction.conversation import read_messages, read_transcripts
+from memcore.extraction.envelope import opened
 from memcore.extraction.items import read_items
 from memcore.extraction.lenient import Incomplete, Several, lenient_at, strict, strict_at
 from memcore.extraction.shape import Item, items_in, keys_seen
@@ -32,7 +34,8 @@ from memcore.text import shorten
 
 LONGEST_REPLY = 400_000
 MOST_STARTS = 100
-MOST_EFFORT = 8
+MOST_FENCES = 400
+MOST_EFFORT = 6
 """How many times over a text is read leniently before it is given up."""
 
 CUT_OFF = frozenset({"length", "max_tokens", "model_length", "max_output_tokens", "incomplete"})
@@ -51,6 +54,13 @@ _CHANNEL = re.compile(
 _FENCE = re.compile(
     r"(?:```+|~~~+)[^\n`]*\r?\n(.*?)(?:\n[ \t]*(?:```+|~~~+)|```+[ \t\r]*\Z)", re.DOTALL
 )
+_CORRECTED = re.compile(
+    r"更正|修正|修订|改为|纠正|最终|\b(?:correct(?:ed|ion)|revised|final|instead|fixed|sorry)\b",
+    re.IGNORECASE,
+)
+"""Between two payloads: the second takes the place of the first."""
+_ESCAPED = re.compile(r'\s*[\[{]+\s*\\"')
+"""JSON that was escaped for a string it is not in."""
 _NOTHING = frozenset(
     ("none", "n/a", "nothing", "nothing to remember", "no memories", "empty", "无", "没有",
      "空", "暂无", "无记忆", "没有记忆", "[]")
@@ -83,8 +93,8 @@ def read_reply(
 ) -> Extraction:
     """What a reply proposes.
 
-    `reply`: its text, or the message as the API sent it (then the same as `message`), or a whole
-    response with `choices`. `conversation`: what it was made from; without it nothing can be held
+    `reply`: its text, or the message or whole response as the API sent it (then the same as
+    `message`). `conversation`: what it was made from; without it nothing can be held
     against what was said. `known`: memories that were shown, by the id that was shown. `limit`:
     most proposals kept. `max_tokens`: named where the reply ran out of them. `turns`: number shown
     for a message → its id; else messages count from 1. `new`: ids of the messages that are a
@@ -93,9 +103,8 @@ def read_reply(
     if isinstance(reply, Mapping):
         message, reply = reply, None
     messages = _spoken(conversation)
-    message, finish_reason = _opened(message, finish_reason)
-    raw, texts, calls = _parts(reply, message)
-    reason = str(finish_reason or "").strip().casefold().rpartition(".")[2]
+    sent = opened(reply, message, finish_reason)
+    raw, texts, calls, reason = sent.text, sent.asides, sent.arguments, sent.reason
     cut = reason in CUT_OFF
     payloads = [_from_call(call) for call in calls]
     if raw.strip() and not any(p.items for p in payloads):
@@ -139,7 +148,7 @@ def _spoken(conversation: str | Sequence[Message | Mapping[str, Any]]) -> tuple[
 def read_text(text: str) -> Payload:
     """The payload in the text of a reply."""
     if len(text) > LONGEST_REPLY:
-        return Payload(None, "", cause=f"The reply has {len(text)} characters, too many to read.")
+        return Payload(None, "", cause=f"The reply has {len(text):,} characters, too many to read.")
     text = text.strip().lstrip("\ufeff").strip()
     if (items := items_in(_decoded(text))) is not None:
         return Payload(items, "strict")
@@ -151,9 +160,17 @@ def read_text(text: str) -> Payload:
         return Payload(None, layer, cause="The reply holds reasoning only, and no answer.")
     if _decoded(answer) is not _NO_JSON:
         return Payload(None, layer, cause=f"The reply is {keys_seen(_decoded(answer))}.")
-    for body in _FENCE.findall(answer):
-        if (items := items_in(_decoded(body.strip()))) and not _is_example(items):
-            return Payload(items, "fence")
+    fenced: list[Item] = []
+    end = 0
+    # A fence that is never closed is searched for to the end: a text of nothing else is no reply.
+    for fence in _FENCE.finditer(answer) if answer.count("```") <= MOST_FENCES else ():
+        if (items := items_in(_decoded(fence[1].strip()))) and not _is_example(items):
+            fenced = items if _CORRECTED.search(answer, end, fence.start()) else fenced + items
+            end = fence.end()
+    if fenced:
+        return Payload(fenced, "fence")
+    if _ESCAPED.match(answer) and (inner := _decoded(f'"{answer}"')) is not _NO_JSON:
+        return replace(_found(inner), read_by="repaired")
     return _found(answer)
 
 
@@ -167,17 +184,24 @@ def without_reasoning(text: str) -> tuple[str, bool]:
     if not _TAG.search(text):
         return text, False
     protected = list(_json_spans(text))
+    starts = [start for start, _ in protected]
     out: list[str] = []
     depth, kept_from, any_tag = 0, 0, False
+    seen = quotes = 0
     for tag in _TAG.finditer(text):
-        if any(start < tag.start() < end for start, end in protected) and not depth:
+        at = tag.start()
+        span = bisect_right(starts, at - 1) - 1
+        # Quotation marks since the line began, counted once: a reply may be all tags.
+        before, seen = text[seen:at], at
+        line = before.rpartition("\n")[2]
+        quotes = line.replace('\\"', "").count('"') + (quotes if line == before else 0)
+        if not depth and span >= 0 and at < protected[span][1]:
             continue
         if tag["open"]:
-            line = text[text.rfind("\n", 0, tag.start()) + 1 : tag.start()]
-            if not depth and line.replace('\\"', "").count('"') % 2:
+            if not depth and quotes % 2:
                 continue
             if not depth:
-                out.append(text[kept_from : tag.start()])
+                out.append(text[kept_from:at])
             depth += 1
             any_tag = True
         elif depth:
@@ -234,7 +258,8 @@ def _found(text: str) -> Payload:
     for start in _starts(text):
         if start < end:
             continue
-        if whole and text[end:start].strip(" \t\r\n,;"):
+        corrected = bool(whole and _CORRECTED.search(text, end, start))
+        if whole and not corrected and text[end:start].strip(" \t\r\n,;"):
             break  # After a whole payload only one that follows at once belongs to it.
         repaired = cut = broken = False
         try:
@@ -257,7 +282,7 @@ def _found(text: str) -> Payload:
             empty = empty or Payload([], "repaired" if repaired else "found", cut, broken)
             end = stop
             continue
-        gathered += items
+        gathered = items if corrected else gathered + items
         state["cut"] |= cut
         state["broken"] |= broken
         state["repaired"] |= repaired
@@ -284,51 +309,6 @@ def _no_json(text: str) -> str:
     if re.search(r"[{\[]\s*[\"'{\[]", text):
         return "The reply holds JSON that cannot be read."
     return "The reply holds no JSON."
-
-
-def _opened(
-    message: Mapping[str, Any] | None, finish_reason: str | None
-) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The message of a whole response, if it was that."""
-    choices = message.get("choices") if message else None
-    if isinstance(choices, list) and choices and isinstance(choices[0], Mapping):
-        inner = choices[0].get("message")
-        return (
-            inner if isinstance(inner, Mapping) else {},
-            finish_reason or choices[0].get("finish_reason"),
-        )
-    if message and not finish_reason:
-        finish_reason = message.get("finish_reason") or message.get("stop_reason")
-    return message, finish_reason
-
-
-def _parts(
-    reply: str | None, message: Mapping[str, Any] | None
-) -> tuple[str, dict[str, str], list[Any]]:
-    """(answer text, other texts by name, arguments of tool calls)."""
-    texts: dict[str, str] = {}
-    if message is None:
-        return (reply if isinstance(reply, str) else ""), texts, []
-    content = message.get("content")
-    raw = content_text(content) or (reply if isinstance(reply, str) else "")
-    calls: list[Any] = []
-    if isinstance(message.get("parsed"), (Mapping, list)):
-        calls.append(message["parsed"])
-    for part in content if isinstance(content, list) else ():
-        if isinstance(part, Mapping) and part.get("type") == "tool_use":
-            calls.append(part.get("input"))
-        if isinstance(part, Mapping) and part.get("type") == "refusal":
-            texts["refusal"] = str(part.get("refusal") or "")
-    listed = message.get("tool_calls")
-    for call in [*(listed if isinstance(listed, list) else ()), message.get("function_call")]:
-        if isinstance(call, Mapping):
-            inner = call.get("function") if isinstance(call.get("function"), Mapping) else call
-            assert isinstance(inner, Mapping)
-            calls.append(inner.get("arguments", inner.get("args", inner.get("input"))))
-    for name in ("refusal", "reasoning_content", "reasoning"):
-        if isinstance(message.get(name), str) and message[name].strip():
-            texts[name] = message[name]
-    return raw, texts, calls
 
 
 def _from_call(arguments: Any) -> Payload:
@@ -368,6 +348,8 @@ def _failure(
         if texts.get("reasoning_content") or texts.get("reasoning"):
             return Outcome.UNPARSABLE, "The reply holds reasoning only, and no answer."
         return Outcome.UNPARSABLE, "The reply is empty. Trying again may help."
+    if len(raw) > LONGEST_REPLY:
+        return Outcome.UNPARSABLE, payloads[-1].cause
     answer, _ = without_reasoning(raw.strip())
     if answer.strip(" \t\r\n。.!！\"'`*").casefold() in _NOTHING:
         return Outcome.NOTHING, "The model found nothing worth keeping, and said so in a word."

@@ -131,6 +131,8 @@ def _in_object(value: Mapping[str, Any], whole: bool, depth: int) -> list[Item] 
     if not value or _is_error(value) or {"properties", "$schema"} & value.keys():
         return None
     content = fields.pick(value, fields.CONTENT_KEYS)
+    if rows := _columns(value, content):
+        return rows
     if isinstance(content, str):
         decoded = _in_string(content, depth + 1)
         return decoded if decoded else [Item(value, guessed=guessed)]
@@ -199,6 +201,17 @@ def _by_type(value: Mapping[str, Any], depth: int) -> list[Item] | None:
             found = _in_envelope(inner, depth)
         out += [Item(i.value, i.hint or types[key], i.guessed, i.cut) for i in found or ()]
     return out
+
+
+def _columns(value: Mapping[str, Any], content: Any) -> list[Item]:
+    """`{"content": ["…", "…"], "type": ["fact", "habit"]}`: a table by columns."""
+    if not (isinstance(content, list) and len(content) > 1):
+        return []
+    whole = {k: v for k, v in value.items() if isinstance(v, list) and len(v) == len(content)}
+    if len(whole) < 2 or not all(isinstance(c, str) for c in content):
+        return []
+    shared = {k: v for k, v in value.items() if k not in whole}
+    return [Item({**shared, **{k: v[n] for k, v in whole.items()}}) for n in range(len(content))]
 
 
 def _about_item(value: Mapping[str, Any]) -> bool:

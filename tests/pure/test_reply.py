@@ -371,7 +371,7 @@ def test_tags_become_a_short_list(given: Any, read: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (None, "no_content"), ("  ", "no_content"), ("…", "no_content"), (12, "content_is_no_text"),
+        (None, "no_content"), ("  ", "no_content"), ("…", "placeholder"), (12, "content_is_no_text"),
         ({"a": 1}, "no_content"), ("N/A", "placeholder"), ("<content>", "placeholder"), ("Memory 1", "placeholder"), ("记忆2", "placeholder"),
         ("抱歉，我没有找到可以记住的信息", "refusal_text"),
     ],
