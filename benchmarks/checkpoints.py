@@ -147,6 +147,7 @@ def compare(ours: Any, saver: Any, repeat: int) -> None:
         ("threads of one user", lambda: ours.threads(actor=ME, metadata={"user_id": "u7"}),
          lambda: list(saver.list(None, filter={"user_id": "u7"}, limit=50 * 40))),
         ("waiting threads", lambda: ours.threads(actor=ME, status="waiting"), None),
+        ("unfinished threads", lambda: ours.threads(actor=ME, status="unfinished"), None),
         ("threads by size", lambda: ours.threads(actor=ME, order="size"), None),
         ("timeline of a thread", lambda: ours.timeline("thread-000007", actor=ME),
          lambda: list(saver.list(config))),

@@ -5,8 +5,7 @@ from importlib.util import find_spec
 
 import streamlit as st
 
-from memcore.services.checkpoints import ThreadStatus
-from memcore.services.checkpoints.index import metadata_value
+from memcore.services.checkpoints.index import STATUSES, metadata_value
 from pages.shared import (
     messages,
     present,
@@ -113,8 +112,8 @@ with st.container(horizontal=True, vertical_alignment="bottom"):
                              placeholder="user_id=ann", **bound)  # fmt: skip
     active = st.selectbox("Active", list(ACTIVE), key="checkpoints_active", width=130,
                           **bound)  # fmt: skip
-    status = st.pills("Status", [ThreadStatus.WAITING, ThreadStatus.FAILED], format_func=str,
-                      key="checkpoints_status", **bound)  # fmt: skip
+    status = st.pills("Status", STATUSES, format_func=str, key="checkpoints_status",
+                      **bound)  # fmt: skip
 
 with messages.trouble("Reading the threads"):
     order = state.get("checkpoints_sort", "activity")

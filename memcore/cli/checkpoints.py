@@ -36,7 +36,7 @@ def register(commands: Any) -> None:
     how = listing.add_mutually_exclusive_group()
     how.add_argument("--exact", action="store_true", help="the whole thread id")
     how.add_argument("--prefix", action="store_true", help="its beginning")
-    listing.add_argument("--status", choices=["waiting", "failed"])
+    listing.add_argument("--status", choices=["waiting", "failed", "unfinished"])
     listing.add_argument(
         "--metadata", action="append", default=[], metavar="KEY=VALUE",
         help="may be given several times; 7 and \"7\" both find either",

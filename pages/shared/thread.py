@@ -16,6 +16,7 @@ from memcore.services.checkpoints.timeline import namespace_label
 from memcore.services.checkpoints.values import (
     ChatMessage,
     Checkpoint,
+    Finding,
     Source,
     Step,
     ThreadStatus,
@@ -40,6 +41,7 @@ BADGE = {
     ThreadStatus.FINISHED: ("green", "check_circle"),
     ThreadStatus.PASSED: ("gray", "arrow_forward"),
 }
+STUCK = (ThreadStatus.WAITING, ThreadStatus.FAILED, ThreadStatus.UNFINISHED)
 CALL = {"done": "green", "error": "red", "pending": "orange", "dangling": "red"}
 AVATAR = {
     "user": ":material/person:",
@@ -105,9 +107,15 @@ def panel(thread_id: str, source: Source) -> None:
     for finding in found.diagnosis:
         draw = {"error": st.error, "warning": st.warning}.get(finding.level, st.info)
         draw(messages.plain(finding.detail), title=messages.plain(finding.title),
-             icon=f":material/{'error' if finding.level == 'error' else 'info'}:")  # fmt: skip
+             icon=f":material/{_icon(finding)}:")  # fmt: skip
     _timeline(line, step)
     _body(found, line, step)
+
+
+def _icon(finding: Finding) -> str:
+    if finding.title.startswith("Waiting"):
+        return BADGE[ThreadStatus.WAITING][1]
+    return {"error": "error", "warning": "warning"}.get(finding.level, "info")
 
 
 def _chosen(line: Timeline) -> Step:
@@ -159,10 +167,10 @@ def _by(step: Step) -> str:
 
 def _body(found: Checkpoint, line: Timeline, step: Step) -> None:
     names = ["Chat", "State", "Pending", "Changes", "Growth"]
-    waiting = len(found.pending_tool_calls) + len(found.interrupts)
+    stuck = found.status in STUCK or found.pending_tool_calls
     chat, state, pending, changes, growth = st.tabs(
         names, key="thread_tab", bind="query-params",
-        default="Pending" if waiting and found.newest else "Chat",
+        default="Pending" if stuck and found.newest else "Chat",
     )  # fmt: skip
     if chat.open:
         with chat:
@@ -262,12 +270,20 @@ def _state(found: Checkpoint) -> None:
 
 def _pending(found: Checkpoint) -> None:
     now = session.now()
-    if not (found.interrupts or found.pending_tool_calls or found.pending_writes):
+    due = found.next_nodes if found.status in STUCK and not found.interrupts else ()
+    if not (due or found.interrupts or found.pending_tool_calls or found.pending_writes):
         st.caption("Nothing waits at this checkpoint, and nothing was written after it.")
         return
+    if due:
+        with st.container(border=True):
+            st.markdown(f"{badge(found.status)} due to run: **{messages.plain(', '.join(due))}**")
+            if found.newest and not found.checkpoint_ns:
+                st.code(f"core.checkpoints.resume(graph, {found.thread_id!r})", "python")
     for interrupt in found.interrupts:
         with st.container(border=True):
             said = "answered, not passed" if interrupt.answered else "waits for a human"
+            if found.status is ThreadStatus.PASSED:
+                said = "asked; the thread went on without an answer"
             st.markdown(f":orange-badge[:material/front_hand: {said}] at "
                         f"**{messages.plain(interrupt.node)}** :gray[asked "
                         f"{present.ago(interrupt.since, now)}]")  # fmt: skip
@@ -282,7 +298,8 @@ def _pending(found: Checkpoint) -> None:
             answer = "" if interrupt.answered else ", answer"
             if len(found.interrupts) > 1 and not interrupt.answered:
                 answer = f', answers={{"{interrupt.id}": answer}}'
-            st.code(f"core.checkpoints.resume(graph, {found.thread_id!r}{answer})", "python")
+            if found.newest and not found.checkpoint_ns:
+                st.code(f"core.checkpoints.resume(graph, {found.thread_id!r}{answer})", "python")
     asked = {a.id for i in found.interrupts for a in i.actions if a.id}
     rest = [c for c in found.pending_tool_calls if c.id not in asked]
     if rest:

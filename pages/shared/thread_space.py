@@ -24,9 +24,14 @@ def of_thread(thread_id: str) -> None:
                             alt=f"{present.size(found.total)} stored for a state of "
                                 f"{present.size(found.live_octets)}")  # fmt: skip
         with right:
-            st.markdown("**By channel** :gray[each change of a channel stores it whole]")
-            st.plotly_chart(thread_tables.shares(found), key="thread_shares", config=present.PLOTLY,
-                            alt="Bytes by channel, largest first")  # fmt: skip
+            st.markdown("**What pruning would free** :gray[if only the newest checkpoints stay]")
+            most = found.freed[0].octets if found.freed else 0
+            st.plotly_chart(thread_tables.freed(found), key="thread_freed", config=present.PLOTLY,
+                            alt=f"Keeping only the newest checkpoint frees {present.size(most)} of "
+                                f"{present.size(found.total)}")  # fmt: skip
+        st.markdown("**By channel** :gray[each change of a channel stores it whole]")
+        st.plotly_chart(thread_tables.shares(found), key="thread_shares", config=present.PLOTLY,
+                        alt="Bytes by channel, largest first")  # fmt: skip
     with messages.trouble("Reading the snapshots", stop=False):
         kept = thread_reads.snapshots(actor, thread_id)
     if kept:
@@ -40,11 +45,12 @@ def of_thread(thread_id: str) -> None:
 
 
 def _figures(found: Usage) -> None:
+    newest = "In the newest state" if found.scope else "In the newest states"
     ratio = found.total / found.live_octets if found.live_octets else 0
     with st.grid(4):
         st.metric("Stored in all", present.size(found.total), border=True,
                   help="Uncompressed: blobs, writes and checkpoint rows")  # fmt: skip
-        st.metric("In the newest states", present.size(found.live_octets), border=True,
+        st.metric(newest, present.size(found.live_octets), border=True,
                   help=f"What is needed to go on; {ratio:.0f} times as much is stored")  # fmt: skip
         st.metric("On disk", present.size(found.disk_octets), help="As PostgreSQL compresses it",
                   border=True)  # fmt: skip
@@ -108,7 +114,7 @@ def _retention(source: Source) -> None:
                 st.dataframe(
                     thread_tables.plan(plan, session.now()), hide_index=True, key="space_plan",
                     column_config=thread_tables.PLAN_COLUMNS,
-                    height=min(400, 42 + 36 * len(plan.threads)),
+                    height="content" if len(plan.threads) <= 10 else 390,
                     alt=f"{present.count(len(plan.threads), 'thread')} and what goes from each",
                 )  # fmt: skip
             if st.button("Archive and remove…", key="space_prune", icon=":material/inventory_2:",

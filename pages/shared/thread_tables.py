@@ -278,8 +278,9 @@ def graph(line: Timeline, chosen: str, zone: tzinfo) -> go.Figure:
             fig.add_scatter(
                 x=[p[0] for p in places], y=[p[1] for p in places], name=str(status),
                 mode="markers+text" if len(steps) <= _LABELLED else "markers",
-                text=[_escaped(_label(s)) for s in group],
                 # Neighbours above and below by turns, so that their names do not meet.
+                text=[_named(s, above=bool(p[0] % 2), far=s.checkpoint_id == chosen)
+                      for s, p in zip(group, places, strict=True)],
                 textposition=["top center" if p[0] % 2 else "bottom center" for p in places],
                 textfont={"size": 11},
                 customdata=[[s.checkpoint_id, s.checkpoint_ns] for s in group],
@@ -290,7 +291,7 @@ def graph(line: Timeline, chosen: str, zone: tzinfo) -> go.Figure:
             )  # fmt: skip
     ticks = _ticks(steps, zone)
     fig.update_xaxes(
-        tickvals=list(ticks), ticktext=list(ticks.values()), showgrid=False,
+        tickvals=list(ticks), ticktext=list(ticks.values()), tickangle=0, showgrid=False,
         range=[max(-0.8, len(steps) - _IN_VIEW), len(steps) - 0.2 + len(steps) / 80],
     )  # fmt: skip
     fig.update_yaxes(tickvals=[-i for i in range(len(labels))], ticktext=labels, showgrid=False,
@@ -300,12 +301,12 @@ def graph(line: Timeline, chosen: str, zone: tzinfo) -> go.Figure:
 
 
 def _ticks(steps: Sequence[Step], zone: tzinfo) -> dict[int, str]:
-    """Place → time, at most a dozen, where a run began; the day where it changed."""
+    """Place → time, at most ten, where a run began; the day where it changed."""
     starts = [(x, s.created_at.astimezone(zone)) for x, s in enumerate(steps)
               if s.source in ("input", "update", "fork") and s.created_at]  # fmt: skip
     out: dict[int, str] = {}
     day = said = ""
-    for x, at in starts[:: max(1, len(starts) // 12)]:
+    for x, at in starts[:: max(1, -(-len(starts) // 10))]:
         text = f"{at:%H:%M}" if f"{at:%d %b}" == day else f"{at:%H:%M}<br>{at:%d %b}"
         day = f"{at:%d %b}"
         if f"{at:%H:%M}" != said:
@@ -334,6 +335,12 @@ def _label(s: Step) -> str:
     return ", ".join(n for n in s.nodes if not n.startswith("__")) or (
         s.source if not s.nodes else ""
     )
+
+
+def _named(s: Step, *, above: bool, far: bool) -> str:
+    """The label of a point; farther off where the ring of the chosen one would cross it."""
+    text = _escaped(_label(s))
+    return text if not far else f"{text}<br>&nbsp;" if above else f"<br>{text}"
 
 
 def _tip(s: Step, zone: tzinfo) -> str:
@@ -374,6 +381,30 @@ def growth(found: Usage) -> go.Figure:
         )  # fmt: skip
     fig.update_yaxes(tickformat="~s", ticksuffix="B", rangemode="tozero", nticks=5)
     fig.update_xaxes(showgrid=False, showticklabels=False)
+    return fig
+
+
+def freed(found: Usage) -> go.Figure:
+    """What keeping only the newest checkpoints of a thread would free, beside what stays."""
+    rows = found.freed[::-1]
+    fig = present.figure(height=90 + 34 * len(rows))
+    names = [f"newest {f.keep_last}" for f in rows]
+    for name, color, values in (
+        ("stays", "#5A5DE8", [found.total - f.octets for f in rows]),
+        ("freed", "#E0962B", [f.octets for f in rows]),
+    ):
+        fig.add_bar(
+            x=values, y=names, name=name, orientation="h", marker={"color": color},
+            text=[present.size(v) if v > found.total / 8 else "" for v in values],
+            textposition="inside", insidetextanchor="middle",
+            hovertext=[f"keep the {n}<br>{name}: {present.size(v)}<br>"
+                       f"{present.count(f.checkpoints, 'checkpoint')} would go"
+                       for n, v, f in zip(names, values, rows, strict=True)],
+            hoverinfo="text",
+        )  # fmt: skip
+    fig.update_layout(barmode="stack", legend_traceorder="normal")
+    fig.update_xaxes(tickformat="~s", ticksuffix="B", nticks=5)
+    fig.update_yaxes(showgrid=False, ticksuffix="  ")
     return fig
 
 

@@ -71,6 +71,8 @@ def test_the_list_filters_by_id_metadata_and_status(open_page: Open, console: Co
     assert frame["thread"].iloc[0] == "demo-morning"
     at.pills(key="checkpoints_status").set_value("waiting").run()
     assert list(at.dataframe[0].value["thread"]) == ["demo-holds"]
+    at.pills(key="checkpoints_status").set_value("unfinished").run()
+    assert list(at.dataframe[0].value["thread"]) == ["demo-morning"]
     at.pills(key="checkpoints_status").set_value(None)
     at.text_input(key="checkpoints_metadata").set_value("user_id=chenyu").run()
     assert list(at.dataframe[0].value["thread"]) == ["demo-scanner"]

@@ -89,8 +89,8 @@ class CheckpointService:
     ) -> ThreadPage:
         """One page of threads, without reading any blob. `search` is part of the thread id, its
         beginning or all of it, as `match` says (contains, prefix, exact). `order`: activity,
-        oldest, size, checkpoints. `status`: waiting or failed. `since`, `until` (aware): bounds of
-        the last activity."""
+        oldest, size, checkpoints. `status`: waiting, failed or unfinished. `since`, `until`
+        (aware): bounds of the last activity."""
         return index.threads(
             self._store(actor),
             search=search,

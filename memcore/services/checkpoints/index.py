@@ -42,6 +42,8 @@ from memcore.services.checkpoints.values import Thread, ThreadPage, ThreadStatus
 
 MATCHES = ("exact", "prefix", "contains")
 ORDERS = ("activity", "size", "checkpoints", "oldest")
+STATUSES = (ThreadStatus.WAITING, ThreadStatus.FAILED, ThreadStatus.UNFINISHED)
+"""What the list can be filtered by: all that is not simply finished."""
 LARGEST_PAGE = 500
 MOST_CONTROL = 64 * 1024
 """Bytes up to which the stored value of a control channel (a set of node names) is read."""
@@ -70,16 +72,17 @@ def threads(
 ) -> ThreadPage:
     """One page of threads, newest activity first. `search` is compared with the thread id exactly,
     as prefix, or anywhere in it (characters like % and _ mean themselves); `metadata` must be
-    contained in that of one of its checkpoints (7 and "7" find either); `status` is waiting or
-    failed; `since` and `until` bound the last activity."""
+    contained in that of one of its checkpoints (7 and "7" find either); `status` is waiting,
+    failed or unfinished; `since` and `until` bound the last activity."""
     if match not in MATCHES:
         raise InvalidInput(f"match is {match!r}, but takes one of {', '.join(MATCHES)}.")
     if order not in ORDERS:
         raise InvalidInput(f"order is {order!r}, but takes one of {', '.join(ORDERS)}.")
     if not 1 <= limit <= LARGEST_PAGE or offset < 0:
         raise InvalidInput(f"limit is {limit}, offset {offset}; a page has 1 to {LARGEST_PAGE}.")
-    if status not in (None, ThreadStatus.WAITING, ThreadStatus.FAILED):
-        raise InvalidInput(f"Threads can be filtered by waiting or failed, not by {status}.")
+    if status is not None and status not in STATUSES:
+        words = ", ".join(STATUSES)
+        raise InvalidInput(f"Threads can be filtered by {words}, not by {status}.")
     if any(at is not None and at.tzinfo is None for at in (since, until)):
         raise InvalidInput("since and until need a time zone.")
     source = store.source()
@@ -169,9 +172,8 @@ def _filters(
         for key, value in metadata.items():
             values.append([Jsonb({storable(key): form}) for form in forms(value, key)])
     if status is not None:
-        channel = INTERRUPT if status is ThreadStatus.WAITING else ERROR
         conditions.append("thread_id = ANY(%s)")
-        values.append([t for t, _, _ in open_tasks(connection, channel, heads=True)])
+        values.append(standing_at(connection, status))
     if not conditions:
         return sql.SQL(""), values
     return sql.SQL(" WHERE " + " AND ".join(conditions)), values
@@ -257,6 +259,31 @@ def open_tasks(
         },
     )
     return [(r["thread_id"], r["checkpoint_id"], r["task_id"]) for r in rows]
+
+
+def standing_at(connection: Conn, status: ThreadStatus) -> list[str]:
+    """The threads that wait, failed or are unfinished."""
+    if status is not ThreadStatus.UNFINISHED:
+        channel = INTERRUPT if status is ThreadStatus.WAITING else ERROR
+        return [t for t, _, _ in open_tasks(connection, channel, heads=True)]
+    # Those whose newest checkpoint holds something in a channel that makes a node run; what stands
+    # there exactly is told as for the page itself.
+    rows = connection.execute(
+        "SELECT c.thread_id, c.checkpoint_id FROM (SELECT thread_id, max(checkpoint_id) AS id"
+        " FROM checkpoints WHERE checkpoint_ns = '' GROUP BY thread_id) AS head"
+        " JOIN checkpoints c ON c.thread_id = head.thread_id AND c.checkpoint_ns = ''"
+        " AND c.checkpoint_id = head.id WHERE EXISTS (SELECT 1 FROM"
+        " jsonb_object_keys(coalesce(c.checkpoint -> 'channel_values', '{}')) AS k(name)"
+        " WHERE k.name = %(start)s OR k.name LIKE 'branch:to:%%') OR EXISTS (SELECT 1 FROM"
+        " jsonb_each_text(c.checkpoint -> 'channel_versions') AS v(key, version)"
+        " JOIN checkpoint_blobs b ON b.thread_id = c.thread_id AND b.checkpoint_ns = ''"
+        " AND b.channel = v.key AND b.version = v.version AND b.type <> 'empty'"
+        " WHERE v.key IN (%(start)s, %(sends)s) OR v.key LIKE 'branch:to:%%'"
+        " OR v.key LIKE 'join:%%')",
+        {"start": START, "sends": TASKS},
+    ).fetchall()
+    heads = head_rows(connection, ((r["thread_id"], r["checkpoint_id"]) for r in rows))
+    return [r["thread_id"] for r in heads if standing(r)[0] is status]
 
 
 # ---- details of one page -------------------------------------------------------------------------

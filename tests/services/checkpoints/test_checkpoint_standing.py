@@ -156,6 +156,8 @@ def test_what_is_due_is_what_langgraph_says_at_every_checkpoint(
             assert line[key].status is found.status
             if number == 0:
                 assert listed.status is found.status
+                stuck = watched.checkpoints.threads(actor=operator_, status="unfinished").total
+                assert stuck == (found.status is ThreadStatus.UNFINISHED)
                 assert (listed.status is ThreadStatus.FINISHED) is (not state.next)
         if not agent.get_state(configured("t")).next:
             break
