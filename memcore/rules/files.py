@@ -57,19 +57,20 @@ def read(data: bytes, name: str = "") -> Reading:
         )
     text, encoding = decoded(data)
     stripped = text.lstrip()
+    called_json = name.lower().endswith((".json", ".jsonl", ".ndjson"))
     bad: list[BadLine]
     if not stripped.rstrip("\x00"):
         raise InvalidInput("The file is empty.")
     if stripped[0] == "[" or (stripped[0] == "{" and _is_one_document(stripped)):
         records, bad = _json(stripped), []
         form = "json"
-    elif stripped[0] == "{":
+    elif stripped[0] == "{" or (stripped[0] == '"' and called_json):
         records, bad = _json_lines(text)
         form = "jsonl"
-    elif name.lower().endswith((".json", ".jsonl", ".ndjson")):
+    elif called_json:
         raise InvalidInput(
             "The file is no JSON: it begins with neither { nor [.",
-            hint="Write one JSON object a line, or a JSON array of objects.",
+            hint="Write one JSON object or text a line, or a JSON array of them.",
         )
     else:
         records, bad = _csv(text)
@@ -140,7 +141,7 @@ def _json(text: str) -> tuple[Record, ...]:
         lists = [
             v
             for v in document.values()
-            if isinstance(v, list) and v and all(isinstance(x, Mapping) for x in v)
+            if isinstance(v, list) and v and all(isinstance(x, (Mapping, str)) for x in v)
         ]
         is_record = any(k in document for k in ("content", "text", "memory"))
         document = max(lists, key=len) if lists and not is_record else [document]
@@ -152,7 +153,8 @@ def _json(text: str) -> tuple[Record, ...]:
 
 def _json_lines(text: str) -> tuple[tuple[Record, ...], list[BadLine]]:
     records, bad = [], []
-    for n, line in enumerate(text.splitlines(), 1):
+    # Not splitlines: a text may hold one of Unicode's other line ends.
+    for n, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:

@@ -25,7 +25,7 @@ from memcore.models import Actor, Draft, Memory, Subject, Visibility
 from memcore.plain import plain
 from memcore.rules import files
 from memcore.services.memories import Filter, MemoryService
-from memcore.text import clean
+from memcore.text import clean, content_hash
 
 Form = Literal["jsonl", "csv"]
 
@@ -124,10 +124,12 @@ class TransferService:
         if not dry_run:
             stored = 0
             line_of: dict[str, int] = {}
+            first_with: dict[str, int] = {}
             judged = self._memories.add_many(
                 drafts, subject=subject, actor=actor, progress=progress, batch_id=batch
             )
-            for line, result in zip(lines, judged, strict=True):
+            for line, draft, result in zip(lines, drafts, judged, strict=True):
+                said_in = first_with.setdefault(content_hash(clean(draft.content)), line)
                 if result.memory is not None:
                     stored += 1
                     line_of[result.memory.id] = line
@@ -135,7 +137,10 @@ class TransferService:
                 reason = result.refused
                 if verdict := result.verdict:
                     reason = next(c.note for c in verdict.checks if c.name == verdict.blocked_by)
-                    if (first := line_of.get(verdict.matched_id or "")) is not None:
+                    first = line_of.get(verdict.matched_id or "")
+                    if first is None and said_in != line:
+                        first = said_in
+                    if first is not None:
                         reason = f"The same is said in line {first}. {reason}"
                 refused.append(NotImported(line, reason))
         refused.sort(key=lambda r: r.line)

@@ -214,3 +214,37 @@ def test_a_dry_run_and_an_import_that_stores_nothing_have_nothing_to_take_back(c
     (memory,) = core.memories.browse(actor=OPERATOR).memories
     # One memory's own history offers no undo of the whole file.
     assert [c.action for c in core.history.of_memory(memory.id, actor=OPERATOR)] == ["add"]
+
+
+# ---- forms of files
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("a.jsonl", '"Rides a tandem to work"\n"Never eats cilantro"\n'),
+        ("a.json", '["Rides a tandem to work", "Never eats cilantro"]'),
+        ("a.json", '{"memories": ["Rides a tandem to work", "Never eats cilantro"]}'),
+        ("a.csv", '"content"\n"Rides a tandem to work"\n"Never eats cilantro"\n'),
+    ],
+)
+def test_plain_texts_are_records_too(core, who, name, data):
+    done = core.transfer.import_file(data.encode(), name, subject=who)
+    assert (done.stored, done.refused) == (2, ())
+    assert sorted(contents(core)) == ["Never eats cilantro", "Rides a tandem to work"]
+
+
+def test_a_line_of_json_may_hold_any_of_unicodes_line_ends(core, who):
+    text = "Rides a tandem\u2028to work\u0085and back"
+    done = core.transfer.import_file(jsonl({"content": text}), "a.jsonl", subject=who)
+    assert (done.stored, done.records, done.refused) == (1, 1, ())
+
+
+def test_a_repeated_line_names_the_first_though_that_was_not_stored_either(core, who):
+    done = core.transfer.import_file(
+        jsonl({"content": "tea"}, {"content": "tea "}, {"content": "Tea"}), subject=who
+    )
+    first, *others = done.refused
+    assert "fewer than" in first.reason
+    assert "line 1" not in first.reason
+    assert all(r.reason.startswith("The same is said in line 1.") for r in others)
