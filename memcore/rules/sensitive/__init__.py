@@ -16,7 +16,7 @@ from types import ModuleType
 
 from memcore.models import Finding
 from memcore.rules.sensitive import commands, labels, numbers, phrases, providers, seeds, spoken
-from memcore.rules.sensitive.folding import Folded, close_up, fold
+from memcore.rules.sensitive.folding import Folded, close_up, fold, lower
 
 KINDS = {
     "password": "password",
@@ -95,11 +95,33 @@ def _whole(text: str) -> Sequence[tuple[str, int, int]]:
     return [(k, *folded.span(a, b)) for k, a, b in providers.private_keys(folded.text)]
 
 
+# What any secret has besides a label: a digit, a long run, an address, an option, spaced letters,
+# twelve words, or a word for an answer. A short text without either is not looked at further.
+_HINT = re.compile(
+    r"\d|[!-~]{12}|://|\s-\w|[!-~](?: [!-~]){3}|[A-Za-z](?:[-._*|/][A-Za-z]){3}"
+    r"|(?i:answer|memorable|maiden|security)|答"
+)
+_SHORT = 400
+
+
+def _plain(folded: str) -> bool:
+    """True for a short text that cannot hold a secret; most titles and tags."""
+    return (
+        len(folded) <= _SHORT
+        and folded.count(" ") < 11
+        and not _HINT.search(folded)
+        and not labels.LABEL.search(lower(folded))
+    )
+
+
 def _window(text: str) -> list[tuple[str, int, int]]:
     folded = fold(_SKIPPED.sub(lambda m: "…" * len(m.group()), text))
+    closed = close_up(folded, labels.NEIGHBOURS)
+    if closed is None and _plain(folded.text):
+        return []
     passes: list[tuple[Folded, tuple[ModuleType, ...]]]
     passes = [(folded, (providers, numbers, phrases, spoken, commands, seeds))]
-    if (closed := close_up(folded, labels.NEIGHBOURS)) is not None:
+    if closed is not None:
         passes.append((closed, (providers, numbers, phrases)))
     return [
         (kind, *view.span(start, end))
