@@ -237,7 +237,7 @@ _STOP_EN = frozenset(
     please that's it's who which one""".split()
 )
 _STOP_ZH = re.compile(
-    "用户|本人|我们|咱们|我|他们|她们|他|她|其|该|这个|那个|这|那|平时|平常|通常|一般|往常|目前|现在|如今|现如今|当前|现|已经|已|正在|正|仍然|仍|还是|还|一直|总是"
+    "用户|使用者|本人|一定|务必|我们|咱们|我|他们|她们|他|她|其|该|这个|那个|这|那|平时|平常|通常|一般|往常|目前|现在|如今|现如今|当前|现|已经|已|正在|正|仍然|仍|还是|还|一直|总是"
     "|各个|各种|各|不同|所有|每个|每位|全部|任何|的话|的|地|得|了|着|过|吧|呢|啊|呀|吗|嘛|是|很|非常|十分|特别|比较|都|也|就|才|又|在|有|会|能够|能|可以|允许|应该|应当|应|必须|需要|需|要|请|把|将|被|所|之|个|并|且|并且|而且|以及"
 )
 # "each other word" in which a negation character denies nothing.
@@ -262,6 +262,28 @@ _NEGATIONS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
         (r"(?<=[a-z])n't(?![a-z])", ""),
     )
 )  # fmt: skip
+
+
+# Ways to say the same of people and projects, and the one that is compared.
+_SYNONYMS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
+    (re.compile(p), r)
+    for p, r in (
+        ("喜爱|偏爱|爱好|偏好|热爱|钟爱|爱(?=[吃喝看听玩用读])", "喜欢"),
+        ("使用(?!者)|采用|选用|在用", "用"), ("家住|居住|定居|家在", "住"), ("回答|答复|回应", "回复"),
+        ("编写|撰写", "写"), ("(?<=[\u4e00-\u9fff]{2})市(?=[\u4e00-\u9fff]{2,3}区)", ""),
+        (r"(?<![a-z])(?:enjoy|love|prefer|fancie?)(s?)(?![a-z])", "like"),
+        (r"(?<![a-z])(?:resides?|(?:'s )?home is)(?= in(?![a-z]))", "live"),
+        (r"(?<![a-z])(?:answer|respond|replies)(?![a-z])", "reply"),
+        (r"(?<![a-z])utili[sz]es?(?![a-z])", "use"), (r"(?<![a-z])begins?(?![a-z])", "start"),
+        (r"(?<![a-z])(?:works?|is employed) as(?![a-z])", "is"), ("职业是", "是"),
+    )
+)  # fmt: skip
+
+
+# "一头大象…": at the start of a statement no number but an article.
+_ARTICLE = re.compile(
+    "^一(?:个|位|名|只|头|条|群|些|件|台|辆|张|座|棵|匹)(?=[\u4e00-\u9fff]{2})(?!小时|星期|礼拜|月|钟头)"
+)
 
 
 _HANZI = str.maketrans("0123456789", "零一二三四五六七八九")
@@ -358,6 +380,7 @@ def read(text: str) -> Reading:
     s = simplified(raw).casefold()
     s = re.sub(r"(?<=\d),(?=\d{3}(?!\d))", "", s)
     s = re.sub(r"(?<=[\u3400-\u9fff]) (?=[\u3400-\u9fff])", "", s)
+    s = _ARTICLE.sub("", s)
     s = _arabic(s)
     values: list[tuple[str, str]] = []
     raws: list[str] = []
@@ -382,6 +405,8 @@ def read(text: str) -> Reading:
     for pattern, instead in _NEGATIONS:
         flat, n = pattern.subn(f" {instead} ", flat)
         denials += n
+    for pattern, instead in _SYNONYMS:
+        flat = pattern.sub(instead, flat)
     unstopped = flat
     flat = _STOP_ZH.sub(" ", flat)
     words, spans = [], []

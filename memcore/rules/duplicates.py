@@ -7,6 +7,7 @@ Similarity alone cannot tell "due on the 8th" from "due on the 9th". `compare` r
 comparison is judged again under any settings (`gate.judge`). Its guards, in order:
 
 1. the same reading: another script, numeral, date format or spacing → same
+   about another person's ("the wife's birthday") → distinct
 2. one denies what the other says → conflict, when both are about the same thing
 3. the same words in other roles ("A reports to B") → distinct
 4. a changed number, date, unit or version → update, when the rest agrees; else distinct
@@ -27,6 +28,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from memcore.models import Neighbour
+from memcore.rules import subjects
 from memcore.rules.canonical import Reading, read
 from memcore.rules.opposites import opposite
 from memcore.text import normalise, shorten
@@ -55,7 +57,7 @@ def compare(existing: str, new: str) -> Comparison:
     old, now = read(existing), read(new)
     if old.key == now.key:
         return Comparison("same", "it is the same statement in another writing.")
-    for guard in (_denied, _roles, _values, _changed, _opposites, _terms):
+    for guard in (_owners, _denied, _roles, _values, _changed, _opposites, _terms):
         if (found := guard(old, now)) is not None:
             return found
     return _words(old, now)
@@ -71,6 +73,14 @@ def annotate(text: str, neighbours: Iterable[Neighbour]) -> tuple[Neighbour, ...
 
 
 # ---- guards: each says what it found, or None ------------------------------------------------
+
+
+def _owners(old: Reading, now: Reading) -> Comparison | None:
+    a, b = subjects.owner(old), subjects.owner(now)
+    if a == b:
+        return None
+    who = now.cased(b) if b else f"not {old.cased(a)}"
+    return Comparison("distinct", f"about somebody else: {who}.")
 
 
 def _denied(old: Reading, now: Reading) -> Comparison | None:
@@ -158,7 +168,14 @@ def _values(old: Reading, now: Reading) -> Comparison | None:
     shared = _shared(old.plain, now.plain)
     if not come:
         return None  # the new one leaves a value out: its words decide
+    change = _CHANGE.search(now.text) is not None
+    if sum(gone.values()) + sum(come.values()) > 4:
+        return Comparison("distinct", "most of its numbers and dates are others.")
     if not gone:
+        if change:
+            return None  # "got married last month": what changed is said in words
+        if (added := _clause_added(old, now)) is not None:
+            return Comparison("extended", f"it says the same and adds “{added}”.")
         if shared >= 0.8 and not Counter(old.plain) - Counter(now.plain):
             return Comparison("extended", f"it says the same and adds {_named(now, come)}.")
         return Comparison("distinct", f"it adds {_named(now, come)}.")
@@ -166,9 +183,10 @@ def _values(old: Reading, now: Reading) -> Comparison | None:
     kinds = {kind for kind, _ in gone} | {kind for kind, _ in come}
     if "date" in kinds and "number" in kinds:
         return Comparison("distinct", f"another occasion: {said}.")
-    if _numbered_subject(old, now):
+    if subjects.numbered(old, now, change):
         return Comparison("distinct", f"about another item: {said}.")
-    change = _CHANGE.search(now.text) is not None
+    if not change and subjects.other_subject(old, now):
+        return Comparison("distinct", f"about something else, and {said}.")
     if shared >= SAME_TOPIC or (change and shared >= SAME_SUBJECT) or not (old.plain or now.plain):
         if (terms := _terms(old, now)) is not None and terms.relation == "distinct" and not change:
             return terms
@@ -180,18 +198,25 @@ _CHANGE = re.compile(
     r"改(?!善|进|革|天|日)|换(?!句)|变[成为更]|调[到至整为]|转[到为向]|迁移?[到至]|搬|升级?到|降级?[到至]|更新[为到]|替换|取代|代替|而是"
     r"|不再|如今|现在|现任|目前|最新|从.{1,24}?[到至]"
     r"|(?<![a-z])(?:now|no longer|any ?more|instead|switch(?:ed|es)?|chang(?:ed?|es)|mov(?:ed?|es)|replac(?:ed?|es)|migrat(?:ed?|es)"
-    r"|upgrad(?:ed?|es)|downgrad(?:ed?|es)|renam(?:ed?|es)|updat(?:ed?|es)|postponed|rescheduled|delayed|as of|from now on|since then|used to|became|converted|transferred|promoted|relocat(?:ed?|es))(?![a-z])"
+    r"|upgrad(?:ed?|es)|downgrad(?:ed?|es)|renam(?:ed?|es)|updat(?:ed?|es)|postponed|rescheduled|delayed|as of|from now on|since then|used to|became|converted|transferred|promoted|relocat(?:ed?|es)|got married|got divorced|resigned|retired|graduated)(?![a-z])"
+    r"|结婚了|离婚了|离职|辞职|跳槽|退休了"
 )
 _CHANGE_WORDS = re.compile(
     r"(?:改|换|变|调|转|迁|搬|升级?|降级?|更新|替换)[到至成为整]*|不再|如今|现在|现任|目前|最新"
     r"|(?<![a-z])(?:now|no longer|any ?more|instead|switched|changed|moved|replaced|migrated|upgraded|renamed|updated)(?![a-z])"
 )
 _FROM_TO = (
-    re.compile(r"从(.{1,24}?)(?:改|换|变|调|转|迁|搬|升|降|跳)?[到至成为]+(.{1,24})"),
+    re.compile(
+        r"从(.{1,24}?)(?:切换|更换|跳槽|调动|转岗|搬家|迁移|升级|降级|改|换|变|调|转|迁|搬|升|降|跳)?[到至成为]+(.{1,24})"
+    ),
     re.compile(r"(?:由|把|将)(.{1,24}?)(?:改|换|变|调|转|迁|搬|升|降)[到至成为]+(.{1,24})"),
     re.compile(r"(?<![a-z])from (.{1,40}?) to (.{1,40})"),
     re.compile(r"(?<![a-z])(.{1,40}?) (?:instead of|rather than|replac\w+) (.{1,40})"),
     re.compile(r"(.{1,24})(?:代替|取代|替换|替代)了?(.{1,24})"),
+)
+_BECAME = re.compile(
+    r"(.{1,40}?)(?:现在|已经?|都|全)*(?:[换改变升调][成为用到]|切换[成为到]|更换[成为]|升级[到为]|调整[到为]|替换[成为])了?"
+    r"|(.{1,40}?) (?:(?:was|is|has been|have been|got|were|are) )?(?:changed|switched|moved|renamed|updated|raised|lowered|increased|reduced|upgraded|migrated) to(?![a-z])"
 )
 # A change of one of these and a statement of it are about the same attribute.
 _ATTRIBUTES = tuple(
@@ -224,13 +249,28 @@ def _changed(old: Reading, now: Reading) -> Comparison | None:
             known = bool(term) and _contains(old.words, term[-4:])
             # The value that was is named; what has it must be the same thing.
             about = Counter(old.plain) - Counter(term)
-            if known and (not about or sum((about & rest).values()) >= 0.4 * sum(about.values())):
+            same = any(a.search(old.text) and a.search(now.text) for a in _ATTRIBUTES)
+            if known and (
+                not about
+                or same
+                or old.words[0] == next(iter(now.words), "") not in term
+                or sum((about & rest).values()) >= 0.4 * sum(about.values())
+            ):
                 return Comparison("update", "it says what the existing one has changed to.")
+    # "the car was changed to": what has changed is named, and the old one says what it was.
+    became = _BECAME.match(now.text)
+    subject = read(became[1] or became[2]).plain if became else ()
+    if subject and old.plain[: len(subject)] == subject and len(old.plain) > len(subject):
+        return Comparison("update", "it says that this has changed.")
     # "改到", "moved to" say that it changed, not what.
     bare = read(_CHANGE_WORDS.sub(" ", now.text)).plain
     shared = _shared(old.plain, bare)
     for attribute in _ATTRIBUTES:
-        if attribute.search(old.text) and attribute.search(now.text) and _one_subject(old, now):
+        if (
+            attribute.search(old.text)
+            and attribute.search(now.text)
+            and subjects.one_subject(old, now)
+        ):
             return Comparison("update", "it says that this has changed.")
     head = bare[: max(2, len(bare) // 3)]
     if head and _contains(old.plain[: len(head) + 2], head[:2]) and shared >= SAME_SUBJECT:
@@ -243,8 +283,10 @@ def _opposites(old: Reading, now: Reading) -> Comparison | None:
     if _shared(old.plain, now.plain) < SAME_SUBJECT:
         return None
     pair = opposite(old.text, now.text)
-    if pair is None:
-        return None
+    if pair is None or (old.negative and now.negative):
+        return None  # two denials: "讨厌", "不喜欢" say the same
+    if subjects.heads_apart(old, now, pair):
+        return Comparison("distinct", f"about something else; “{pair[0]}”, “{pair[1]}”.")
     return Comparison("conflict", f"“{pair[0]}” became “{pair[1]}”.")
 
 
@@ -258,6 +300,11 @@ _MANY = re.compile(
     r"喜欢|爱|会|懂|学|吃|喝|擅长|过敏|养|去过|看过|玩|买|同事|朋友|爱好|兴趣|成员|之一|客户|宠物|孩子|兄弟|姐妹|同学|包括|有|支持|使用|用过|会用|在用|了解|熟悉|关注|参加"
     r"|(?<![a-z])(?:likes?|loves?|enjoys?|knows?|speaks?|has|have|owns?|visited|plays?|eats?|drinks?|allergic|uses?|colleagues?|friends?|hobb(?:y|ies)|members?|customers?|one of|pets?|child(?:ren)?|includ\w+|supports?)(?![a-z])"
 )
+
+
+def _activity(r: Reading, at: int) -> bool:
+    start, end = r.spans[at]
+    return r.flat[start:end].endswith("ing") and len(r.words[at]) > 2
 
 
 _NUMERALS = re.compile("[零〇一二三四五六七八九十百千万两]+")
@@ -274,6 +321,8 @@ def _terms(old: Reading, now: Reading) -> Comparison | None:
         said = f"“{_spell(old, at, len(was))}” became “{_spell(now, at, len(became))}”"
         if at == 0:
             return Comparison("distinct", f"about something else: {said}.")
+        if _activity(old, at) and _activity(now, at):
+            return None  # "is cutting", "is slicing": what somebody does is no attribute
         if _NUMERALS.fullmatch("".join(was)) and _NUMERALS.fullmatch("".join(became)):
             return Comparison("update", f"{said}.")
         if _ONE.search(prefix) and not _MANY.search(prefix[-16:]):
@@ -334,16 +383,6 @@ def _begins(words: Sequence[str], start: Sequence[str]) -> bool:
     return tuple(words[: len(start)]) == tuple(start)
 
 
-def _one_subject(old: Reading, now: Reading) -> bool:
-    """Both begin with the same word, or with none (then both are about the user)."""
-    a = next(iter(old.words), "")
-    b = next(iter(now.words), "")
-    lead = re.compile(
-        r"住|搬|工作|就职|跳槽|入职|liv|mov|work|join|resid|relocat|left|marri|单身|结婚"
-    )
-    return a == b or bool(lead.match(a) and lead.match(b))
-
-
 def _spelled(r: Reading) -> list[str]:
     return ["=" + r.value(w)[1] if w.startswith("=") else w for w in r.words]
 
@@ -375,24 +414,6 @@ def _agree(a: str, b: str) -> bool:
     x, y = a.split("-"), b.split("-")
     known = [(p, q) for p, q in zip(x, y, strict=True) if p and q]
     return bool(known) and all(p == q for p, q in known)
-
-
-_ORDINAL = re.compile(
-    r"(?:第|#|no\.? ?|号码|编号|工单|ticket |issue |chapter |room |phase |milestone |sprint |episode |lesson |step |level |page |order |pr |version )\ue000$"
-)
-
-
-def _numbered_subject(old: Reading, now: Reading) -> bool:
-    """The changed number says which thing is meant: "第3章", "ticket 12", "三号机床…"."""
-    for i, w in enumerate(now.words):
-        if not w.startswith("=") or now.value(w) in old.values or now.value(w)[0] != "number":
-            continue
-        if i == 0 and len(now.words) >= 3:
-            return True
-        start = now.flat[: now.spans[i][0] + 1]
-        if _ORDINAL.search(start[-16:]) and not _CHANGE.search(now.text):
-            return True
-    return False
 
 
 def _slot(old: Reading, now: Reading) -> tuple[int, list[str], list[str]] | None:

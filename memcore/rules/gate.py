@@ -107,6 +107,12 @@ def near_floor(threshold: float) -> float:
     return max(0.0, 2 * threshold - 1)
 
 
+def far_floor(threshold: float) -> float:
+    """The same for a pair of which a guard says that only a value or a denial differs: twice as
+    far. The sentence around it is the proof, and short sentences are moved far by one word."""
+    return max(0.0, 4 * threshold - 3)
+
+
 def certain(threshold: float) -> float:
     """Similarity from which a rewording is a duplicate without doubt: halfway to 1."""
     return (1 + threshold) / 2
@@ -192,7 +198,7 @@ def _duplicate(
         if n.exact:
             note = f"The same statement is already stored{_other_type(draft, n)}."
             return Check("duplicate", False, 1.0, limit, note), "duplicate", n
-    floor, sure = near_floor(limit), certain(limit)
+    floor, far, sure = near_floor(limit), far_floor(limit), certain(limit)
     unknown = False
     nearest = 0.0
     found: dict[str, tuple[Neighbour, str]] = {}
@@ -202,7 +208,7 @@ def _duplicate(
             unknown = True
             continue
         nearest = max(nearest, s)
-        if not meets(s, floor) and n.relation != "same":
+        if not meets(s, far) and n.relation != "same":
             continue
         relation, reason = n.relation, n.reason
         if not relation:
@@ -212,7 +218,9 @@ def _duplicate(
             outcome = "duplicate"
         elif relation in ("covered", "reworded") and meets(s, limit):
             outcome = "duplicate" if relation == "covered" or meets(s, sure) else "review"
-        elif relation == "extended" and meets(s, limit):
+        elif relation == "covered" and meets(s, floor):
+            outcome = "review"
+        elif relation == "extended" and meets(s, floor):
             outcome = "update"
         elif relation in ("update", "conflict"):
             outcome = relation

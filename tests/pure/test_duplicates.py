@@ -33,6 +33,10 @@ UPDATED = [
     ("Rosa lives in Lisbon", "Rosa lives in Porto"),
     ("The build runs on Travis", "The build moved from Travis to Drone"),
     ("办公室在西溪", "办公室搬到滨江"),
+    ("阿哲在云帆上班", "阿哲已经从云帆跳槽到星桥"),
+    ("The crew uses Trello for chores", "The crew switched from Trello to Asana"),
+    ("游艇是白色的", "游艇换成了蓝色"),
+    ("Rosa is single", "Rosa got married last month"),
     ("乙组的打印机归财务用", "打印机从财务调到法务"),
 ]
 DENIED = [
@@ -57,6 +61,13 @@ APART = [
     ("ticket 81 is closed", "ticket 82 is closed"),
     ("前台不再用纸质登记，改为扫码", "食堂不再用餐票，改为刷脸"),
     ("Ida likes figs", "Otto likes figs"),
+    ("Mail service runs on port 9100", "Chat service runs on port 9200"),
+    ("宁波仓库有 30 人", "嘉兴仓库有 45 人"),
+    ("体检日是 3 月 2 日", "妻子的体检日是 4 月 9 日"),
+    ("User drinks coffee", "User's wife does not drink coffee"),
+    ("包裹 3301 已签收", "包裹 3412 已签收"),
+    ("Parcel 3301 was lost", "Parcel 3412 was lost"),
+    ("首页用深色", "帮助页用浅色"),
     ("2 月 3 日跑了 6 公里", "2 月 4 日跑了 7 公里"),
 ]
 NO_CONFLICT = [
@@ -68,6 +79,16 @@ NO_CONFLICT = [
     ("Speaks not only Dutch", "Speaks Dutch"),
     ("喜欢喝拿铁", "喜欢喝拿铁，不加糖"),
     ("Likes tea", "Likes tea without milk"),
+    ("讨厌早会", "不喜欢早会"),
+]
+# Another word for the same: no guard objects.
+REWORDED = [
+    ("爱喝普洱", "喜欢喝普洱"),
+    ("User enjoys rowing", "The user likes rowing"),
+    ("Rosa lives in Porto", "Rosa's home is in Porto"),
+    ("接口使用 JSON", "接口采用 JSON"),
+    ("家住宁波市鄞州区", "住在宁波鄞州区"),
+    ("文档必须写示例", "文档一定要写示例"),
 ]
 
 
@@ -96,6 +117,15 @@ def test_other_subjects_roles_items_and_terms_stay_apart(old: str, new: str) -> 
 @pytest.mark.parametrize(("old", "new"), NO_CONFLICT)
 def test_a_negation_inside_a_word_or_an_added_clause_denies_nothing(old: str, new: str) -> None:
     assert compare(old, new).relation not in ("conflict", "update")
+
+
+@pytest.mark.parametrize(("old", "new"), REWORDED)
+def test_another_word_for_the_same_objects_to_nothing(old: str, new: str) -> None:
+    assert compare(old, new).relation in ("same", "covered", "reworded")
+
+
+def test_a_clause_that_is_added_extends_also_with_a_number() -> None:
+    assert compare("会划船", "会划船，练了十年").relation == "extended"
 
 
 def test_reasons_quote_what_was_written() -> None:
