@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -170,7 +171,9 @@ def test_the_mcp_server_serves_both_tools_to_the_official_client(
                 json.loads(found.content[0].text),  # type: ignore[union-attr]
             )
 
-    names, added, found = anyio.run(talk)
+    # In a thread of its own: a browser test on the same worker may have left a loop running here.
+    with ThreadPoolExecutor(1) as pool:
+        names, added, found = pool.submit(anyio.run, talk).result(timeout=120)
     assert names == ["memory_add", "memory_search"]
     assert added["stored"]
     assert [m["text"] for m in found["memories"]] == ["用户只坐靠窗的位子"]
