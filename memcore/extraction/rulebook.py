@@ -92,6 +92,12 @@ REMEMBER = re.compile(
 )
 """Somebody asks to remember: what follows is kept whatever it looks like."""
 
+REMEMBER_AFTER = re.compile(
+    r"[，,。；; ]+(?:请|麻烦|你)?(?:帮我|给我|替我)?(?:记一下|记住|记下来?|记好|记着|备忘一下)(?:这个|这点|哈|啊|吧|哦|了|一下)*[。！!~ ]*$"
+    r"|[,;. ]+(?:please )?(?:remember (?:that|this|it)|keep (?:that|this) in mind|make a note(?: of (?:that|this|it))?|note (?:that|this) down|don['’]t forget(?: (?:that|this|it))?)[.!]*$",
+    re.IGNORECASE,
+)
+"""The same, said after it."""
 QUESTION = re.compile(
     r"[?？]\s*$|(?:吗|呢|么|没有呀|是不是|好不好|行不行|对不对|怎么样)[。！!~～ ]*$|^(?:怎么|为什么|为啥|什么|哪|谁|多少|几|能不能|可不可以|可以帮|是否|有没有|如何|要不要)"
     r"|^(?:how|what|why|when|where|who|which|can you|could you|would you|do you|does|did|is it|are there|should (?:i|we)|may i)\b",

@@ -20,6 +20,7 @@ from memcore.extraction.rulebook import (
     HEDGE,
     QUESTION,
     REMEMBER,
+    REMEMBER_AFTER,
     REPORTED,
     RETRACTED,
     RULES,
@@ -149,6 +150,8 @@ def _of_talk(messages: Sequence[Message]) -> list[Proposal]:
 def _of(message: Message, sentence: str) -> Iterator[Proposal]:
     if asked := REMEMBER.match(sentence):
         yield from _asked(message, (asked["zh"] or asked["en"]).strip(), sentence)
+    elif after := REMEMBER_AFTER.search(sentence):
+        yield from _asked(message, sentence[: after.start()], sentence)
     elif not any(p.search(sentence) for p in (QUESTION, TASK, SPEECH, plain.UNDECIDED)) and (
         plain.authority(sentence) or not REPORTED.search(sentence)
     ):

@@ -181,3 +181,9 @@ def test_tool_results_are_no_speech() -> None:
         Message("t", "tool", "我喜欢喝茶", tool_call_id="c"),
     ]
     assert RulesExtractor().extract(talk).proposals == ()
+
+
+def test_a_request_to_remember_may_come_after_what_is_meant() -> None:
+    found = read("我的工位号是 B17，帮我记一下", "The gate code changes on Mondays, remember that.")
+    assert contents(found) == ["用户的工位号是 B17", "The gate code changes on Mondays"]
+    assert {p.draft.confidence for p in found.proposals} == {0.95}

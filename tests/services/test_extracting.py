@@ -15,6 +15,7 @@ from memcore.core import Core
 from memcore.errors import EndpointTimeout, NotFound
 from memcore.extraction import Extraction, Known
 from memcore.extraction.reply import read_reply
+from memcore.extraction.rules import RulesExtractor
 from memcore.extraction.runs import Run, compare
 from memcore.models import Actor, Library, Message, Status, Subject
 from memcore.rules.tokens import estimate_tokens
@@ -354,3 +355,34 @@ def test_switched_off_extraction_runs_only_when_asked(core: Core, who: Subject) 
     say(core, there, "一", "二", "三", "记住：我对乳胶过敏")
     assert core.conversations.extract("s1", actor=ME) is None
     assert core.conversations.extract("s1", actor=ME, now=True) is not None
+
+
+def test_no_piece_of_a_secret_is_kept_with_a_run(core: Core, who: Subject) -> None:
+    secret = "Bk7-Torx-Q2v"
+    talk = [
+        {"role": "user", "content": f"记住：访客网密码是 {secret}"},
+        *({"role": "user", "content": f"记住：第 {n} 号柜在 {n + 3} 楼"} for n in range(2, 9)),
+        {"role": "user", "content": f"另外测试库密码是 {secret}，记一下"},
+    ]
+    proposed = json.dumps(
+        {"memories": [item(f"访客网密码是 {secret}", tags=["网络", secret])]},
+        ensure_ascii=False,
+    )
+    for extractor in (RulesExtractor(), Scripted(proposed)):
+        run = core.conversations.extract_from(talk, subject=who, actor=ME, extractor=extractor)
+        kept = json.dumps(
+            [repr(run), repr(core.conversations.run(run.id, actor=ME))], ensure_ascii=False
+        )
+        assert secret not in kept
+        assert "Torx" not in kept
+
+
+def test_a_masked_memory_has_no_tag_of_its_secret(core: Core, who: Subject) -> None:
+    operator = Actor("op", operator=True)
+    core.libraries.set(who.library_id, {"sensitive_action": "redact"}, actor=operator)
+    stored = core.memories.add_explicit_memory(
+        "访客网密码是 Bk7-Torx-Q2v", subject=who, tags=("网络", "Bk7-Torx-Q2v", "torx")
+    ).memory
+    assert stored is not None
+    assert stored.tags == ("网络",)
+    assert "Torx" not in stored.content

@@ -90,6 +90,14 @@ def redact(text: str) -> tuple[str, tuple[Finding, ...]]:
     return (mask(text, found) if found else text), tuple(moved)
 
 
+def outside(words: Iterable[str], text: str, masked: str) -> tuple[str, ...]:
+    """Those of `words` (tags, say) that are no piece of a secret in `text`, which is `masked`."""
+    if text == masked:
+        return tuple(words)
+    said, left = text.casefold(), masked.casefold()
+    return tuple(w for w in words if w.casefold() not in said or w.casefold() in left)
+
+
 def _whole(text: str) -> Sequence[tuple[str, int, int]]:
     folded = fold(text) if "BEGIN" in text or "PuTTY" in text else Folded("", None)
     return [(k, *folded.span(a, b)) for k, a, b in providers.private_keys(folded.text)]

@@ -21,6 +21,7 @@ from memcore.database import rate
 from memcore.database.tables import ConversationRow, DecisionRow, ExtractionRunRow, MemoryRow
 from memcore.errors import MemcoreError
 from memcore.extraction import Action, Extraction, Extractor, Known, Proposal
+from memcore.extraction.conversation import read_messages
 from memcore.extraction.runs import Judged, Run, counts_of
 from memcore.models import Actor, Conversation, Message, Scope, Subject, Verdict
 from memcore.rules import sensitive
@@ -113,18 +114,18 @@ class Extracting(Messages, RunLog):
 
     def extract_from(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[Message | Mapping[str, Any]],
         *,
         subject: Subject,
         actor: Actor,
         extractor: Extractor | None = None,
         dry_run: bool = True,
     ) -> Run:
-        """Extract from a conversation that is not stored, such as a pasted one. Raises as
-        `extract`."""
+        """Extract from a conversation that is not stored, such as a pasted one; dicts are read as
+        OpenAI writes messages. Raises as `extract`."""
         settings = self._libraries.settings(subject.library_id).settings
         # Ids of a pasted text mean nothing elsewhere: what was said names the message.
-        named = tuple(replace(m, id=_name_of(m, n)) for n, m in enumerate(messages))
+        named = tuple(replace(m, id=_name_of(m, n)) for n, m in enumerate(read_messages(messages)))
         return self._run(
             str(uuid.uuid4()), subject, named, (), extractor or self._minds.extractor(settings),
             settings, actor, dry_run=dry_run, upto=0,
@@ -248,14 +249,16 @@ class Extracting(Messages, RunLog):
             outcome=str(extraction.outcome),
             detail=extraction.detail,
             items=tuple(items),
-            skipped=extraction.skipped,
+            skipped=tuple(
+                replace(s, detail=_mask(s.detail), item=_mask(s.item)) for s in extraction.skipped
+            ),
             counts=counts,
             ms=(time.perf_counter() - started) * 1e3,
             tokens=extraction.tokens,
             mode=extraction.mode,
             read_by=extraction.read_by,
             counted=not dry_run and bool(counts["added"] + counts["updated"]),
-            raw_reply=_mask(extraction.raw),
+            raw_reply=_mask_reply(extraction.raw, new),
             missed=extraction.missed,
         )
         return self._logged(run)
@@ -406,15 +409,27 @@ def _mask(said: str) -> str:
     return sensitive.mask(said, sensitive.find(said))
 
 
+def _mask_reply(raw: str, messages: Sequence[Message]) -> str:
+    """`raw` without its secrets and those people said: a bare tag does not look like one."""
+    texts = (raw, *(m.content for m in messages))
+    secrets = {said[f.start : f.end] for said in texts for f in sensitive.find(said)}
+    masked = _mask(raw)
+    for secret in sorted(secrets, key=len, reverse=True):
+        masked = masked.replace(secret, "••••••••")
+    return masked
+
+
 def _masked(message: Message) -> Message:
     return replace(message, content=_mask(message.content))
 
 
 def _without_secrets(proposal: Proposal) -> Proposal:
     draft, evidence = proposal.draft, proposal.evidence
+    content = _mask(draft.content)
+    tags = tuple(_mask(t) for t in sensitive.outside(draft.tags, draft.content, content))
     return replace(
         proposal,
-        draft=replace(draft, content=_mask(draft.content), title=_mask(draft.title)),
+        draft=replace(draft, content=content, title=_mask(draft.title), tags=tags),
         evidence=replace(evidence, quote=_mask(evidence.quote)) if evidence else None,
     )
 

@@ -44,7 +44,7 @@ def screened(draft: Draft) -> Screened:
     content = masked("content")(draft.content)
     attributes = _tree(clean_tree(dict(draft.attributes)), masked("attributes"))
     assert isinstance(attributes, dict)
-    tags = (masked("tags")(t) for t in draft.tags)
+    tags = (masked("tags")(t) for t in sensitive.outside(draft.tags, clean(draft.content), content))
     draft = replace(
         draft,
         content=content,
