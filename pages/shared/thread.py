@@ -255,7 +255,7 @@ def _state(found: Checkpoint) -> None:
     state = {k: v for k, v in found.state.items() if not (k == "todos" and found.todos)}
     if state:
         st.markdown("**Agent state**")
-        st.json(readable(state), expanded=2)
+        st.json(thread_tables.tree(state), expanded=2)
     elif not found.todos:
         st.caption("The state holds nothing but messages here.")
     st.markdown("**Channels**")
@@ -265,7 +265,7 @@ def _state(found: Checkpoint) -> None:
         alt=f"{present.count(len(found.channels), 'channel')} and how they are stored",
     )  # fmt: skip
     with st.expander("Metadata of the checkpoint", icon=":material/data_object:"):
-        st.json(dict(found.metadata), expanded=1)
+        st.json(thread_tables.tree(dict(found.metadata)), expanded=1)
 
 
 def _pending(found: Checkpoint) -> None:
@@ -289,12 +289,12 @@ def _pending(found: Checkpoint) -> None:
                         f"{present.ago(interrupt.since, now)}]")  # fmt: skip
             for action in interrupt.actions:
                 st.markdown(_call_line(replace(action, args={})))
-                st.json(readable(action.args), expanded=2)
+                st.json(thread_tables.tree(action.args), expanded=2)
             if interrupt.actions:
                 with st.expander("The question as it is stored", icon=":material/data_object:"):
-                    st.json(readable(interrupt.value), expanded=2)
+                    st.json(thread_tables.tree(interrupt.value), expanded=2)
             else:
-                st.json(readable(interrupt.value), expanded=3)
+                st.json(thread_tables.tree(interrupt.value), expanded=3)
             answer = "" if interrupt.answered else ", answer"
             if len(found.interrupts) > 1 and not interrupt.answered:
                 answer = f', answers={{"{interrupt.id}": answer}}'
@@ -310,7 +310,7 @@ def _pending(found: Checkpoint) -> None:
             st.markdown(f":{CALL[call.status]}-badge[{call.status}] "
                         f"**{messages.plain(call.name)}** "
                         f":gray[{since} · id {messages.plain(call.id or 'none')}]")  # fmt: skip
-            st.json(readable(call.args), expanded=3)
+            st.json(thread_tables.tree(call.args), expanded=3)
     if found.pending_writes:
         st.markdown("**Writes recorded after this checkpoint**")
         st.dataframe(

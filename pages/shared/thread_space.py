@@ -40,8 +40,12 @@ def of_thread(thread_id: str) -> None:
             with st.expander(
                 f"{present.when(s.taken_at, session.zone())} · {s.label or 'no label'}"
             ):
-                st.json({"messages": list(s.messages), "agent_state": dict(s.agent_state),
-                         "pending_tool_calls": list(s.pending_tool_calls)}, expanded=1)  # fmt: skip
+                kept_state = {
+                    "messages": list(s.messages),
+                    "agent_state": dict(s.agent_state),
+                    "pending_tool_calls": list(s.pending_tool_calls),
+                }
+                st.json(thread_tables.tree(kept_state), expanded=1)
 
 
 def _figures(found: Usage) -> None:

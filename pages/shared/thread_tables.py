@@ -44,6 +44,8 @@ SYMBOLS = {
 }
 _LABELLED = 28
 """With more steps than this their names would overlap; they are in the tooltips then."""
+_NODES, _LONGEST_LIST, _LONGEST_TEXT = 3000, 300, 4000
+"""What a tree shows: values in all, items of one list, characters of one text."""
 _IN_VIEW = 120
 """Steps the graph shows at once; older ones come into view by dragging."""
 
@@ -233,6 +235,31 @@ def archive_columns(zone: tzinfo) -> dict[str, Any]:
             f"Restored ({label})", format="YYYY-MM-DD HH:mm"
         ),
     }
+
+
+def tree(value: Any) -> Any:
+    """A decoded value for `st.json`: long texts and lists cut with their size said, for a state of
+    megabytes would stop the browser; numbers that JavaScript would round as text."""
+    left = _NODES
+
+    def cut(item: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if isinstance(item, str) and len(item) > _LONGEST_TEXT:
+            return f"{item[:_LONGEST_TEXT]}… ({len(item):,} characters)"
+        if isinstance(item, int) and abs(item) > 2**53:
+            return str(item)
+        if isinstance(item, list):
+            room = max(1, min(_LONGEST_LIST, left))
+            more = [f"… {len(item) - room:,} more"] if len(item) > room else []
+            return [*(cut(x) for x in item[:room]), *more]
+        if isinstance(item, dict):
+            room = max(1, min(_LONGEST_LIST, left))
+            some = {k: cut(v) for k, v in list(item.items())[:room]}
+            return some | ({"…": f"{len(item) - room:,} more"} if len(item) > room else {})
+        return item
+
+    return cut(readable(value))
 
 
 def text(value: Any, limit: int) -> str:

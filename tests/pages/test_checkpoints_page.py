@@ -203,3 +203,16 @@ def test_a_user_who_is_no_operator_sees_no_thread(
         written = said(at)
         assert "Only an operator" in written
         assert "拾页书店" not in written
+
+
+def test_a_tree_of_megabytes_is_cut_with_its_size_said_and_long_numbers_stay_exact() -> None:
+    from pages.shared import thread_tables
+
+    value = {"text": "字" * 3_000_000, "ids": list(range(10_000)), "order": 1234567890123456789}
+    shown = thread_tables.tree(value)
+    assert shown["text"].endswith("… (3,000,000 characters)")
+    assert shown["ids"][-1] == "… 9,700 more"
+    assert shown["order"] == "1234567890123456789"
+    wide = {str(n): {str(m): [m] * 50 for m in range(50)} for n in range(400)}
+    assert len(str(thread_tables.tree(wide))) < 200_000
+    assert thread_tables.tree({"a": [1, True, None, 2.5]}) == {"a": [1, True, None, 2.5]}
