@@ -67,8 +67,8 @@ def open_core(
 ) -> Core:
     """Connect, start the embedded database when no URL is given, and migrate. `url` defaults to
     DATABASE_URL, `home` to MEMCORE_HOME. `say` is told each step that takes time.
-    `rewriter` and `reranker` serve the libraries that switch them on. Raises ConfigError,
-    DatabaseError, ExtensionMissing."""
+    `rewriter` and `reranker` serve the libraries that switch them on, in place of each library's
+    chat model. Raises ConfigError, DatabaseError, ExtensionMissing."""
     from memcore.database import engine as database
 
     environment = settings.from_environment()
@@ -126,7 +126,9 @@ class Core:
         self.stores = StoreService(engine, vault, jobs)
         self.runtime = Runtime(
             home, engine, Reader(engine), jobs, environment, self._embedder_for,
-            self._embedder_named, self.stores.open, self.stores, rewriter, reranker,
+            self._embedder_named, self.stores.open, self.stores,
+            lambda settings: rewriter or self._rewriter_for(settings),
+            lambda settings: reranker or self._reranker_for(settings),
         )  # fmt: skip
 
     @property
@@ -224,6 +226,22 @@ class Core:
         from memcore.services.conversations import ChatReplier
 
         return ChatReplier(*self._chat(settings.extraction_model))
+
+    def _rewriter_for(self, settings: LibrarySettings) -> QueryRewriter | None:
+        """Who rewrites queries: the library's model; None without one."""
+        if not settings.extraction_model:
+            return None
+        from memcore.reranking.chat import ChatRewriter
+
+        return ChatRewriter(*self._chat(settings.extraction_model))
+
+    def _reranker_for(self, settings: LibrarySettings) -> Reranker | None:
+        """Who judges candidates: the library's model; None without one."""
+        if not settings.extraction_model:
+            return None
+        from memcore.reranking.chat import ChatReranker
+
+        return ChatReranker(*self._chat(settings.extraction_model))
 
     def _chat(self, model: str) -> tuple[Client, str]:
         """A connection for a chat model, and the model's own name: `endpoint:<id>`, or a model at

@@ -22,8 +22,9 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, ScoreTerm):
         return {**plain(value._asdict()), "contribution": plain(value.contribution)}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    names = _names(type(value))
+    if names is not None:
+        return {name: plain(getattr(value, name)) for name in names}
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
     if isinstance(value, (list, tuple, set, frozenset)):
@@ -35,3 +36,14 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def _names(kind: type) -> tuple[str, ...] | None:
+    """The fields of a dataclass; None for any other type."""
+    if kind not in _KNOWN:
+        known = dataclasses.is_dataclass(kind)
+        _KNOWN[kind] = tuple(f.name for f in dataclasses.fields(kind)) if known else None
+    return _KNOWN[kind]
+
+
+_KNOWN: dict[type, tuple[str, ...] | None] = {}

@@ -112,9 +112,13 @@ class LibrarySettings:
     gate: GateSettings = field(default_factory=GateSettings)
     ranking: RankingSettings = field(default_factory=RankingSettings)
     enabled: bool = _setting(True, "A disabled library is neither recalled nor written.")
-    rerank: bool = _setting(False, "Re-order the best candidates with the configured reranker.")
-    rerank_candidates: int = _setting(30, "How many candidates the reranker sees.", low=1, high=500)
-    query_rewrite: bool = _setting(False, "Rewrite the query before recall.")
+    rerank: bool = _setting(
+        False, "The chat model (extraction_model) judges the best candidates instead of similarity."
+    )
+    rerank_candidates: int = _setting(30, "How many candidates the model judges.", low=1, high=500)
+    query_rewrite: bool = _setting(
+        False, "The chat model (extraction_model) rewrites what was said into a query of its own."
+    )
     extraction_interval: int = _setting(
         4, "Extract after this many user messages.", low=1, high=1000, unit="turns"
     )
@@ -125,7 +129,9 @@ class LibrarySettings:
         "",
         "Own prompt; must ask for a JSON array with type, title, content, tags. Empty: built-in.",
     )
-    extraction_model: str = _setting("", "Chat model that extracts. Empty: offline rules.")
+    extraction_model: str = _setting(
+        "", "Chat model that extracts, rewrites and reranks. Empty: offline rules extract."
+    )
     expiration_days: int = _setting(
         0, "New memories expire after this time. 0 means never.", low=0, high=365, unit="days"
     )

@@ -5,13 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import select
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DBAPIError, ProgrammingError, StatementError
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    OperationalError,
+    ProgrammingError,
+    StatementError,
+)
 
 from memcore.errors import ConfigError, DatabaseError, ExtensionMissing
 
@@ -21,6 +31,8 @@ if TYPE_CHECKING:
 SMALLEST_SERVER = 150000
 SMALLEST_PGVECTOR = (0, 8)
 _MIGRATION_LOCK = 0x6D656D63  # "memc"
+_SHORT_REST = 5.0
+"""Seconds after which a connection that rested is asked whether it lives."""
 
 
 def as_url(url: str) -> URL:
@@ -51,7 +63,6 @@ def create(url: str, *, pool_size: int = 10, hot: bool = False) -> Engine:
         options += " -c plan_cache_mode=force_generic_plan"
     engine = create_engine(
         as_url(url),
-        pool_pre_ping=not hot,
         pool_size=pool_size,
         max_overflow=10,
         **(lean if hot else {}),
@@ -72,16 +83,41 @@ def create(url: str, *, pool_size: int = 10, hot: bool = False) -> Engine:
             pass
         connection.rollback()
 
+    @event.listens_for(engine, "checkin")
+    def _rested(_connection: object, record: Any) -> None:
+        record.info["since"] = time.monotonic()
+
+    @event.listens_for(engine, "checkout")
+    def _living(connection: psycopg.Connection[Any], record: Any, _proxy: object) -> None:
+        """Asks the server whether a connection still lives only where that is in doubt: after a
+        rest, or when something arrived unasked, as it does when the server ends. Asking each time
+        (pool_pre_ping) costs as much as a small statement."""
+        rest = time.monotonic() - record.info.get("since", time.monotonic())
+        if hot or (rest < _SHORT_REST and not _spoken(connection)):
+            return
+        try:
+            engine.dialect.do_ping(connection)  # type: ignore[arg-type]
+        except engine.dialect.loaded_dbapi.Error as error:
+            raise DisconnectionError() from error
+
     @event.listens_for(engine, "handle_error")
     def _gone(context: ExceptionContext) -> DatabaseError | None:
         """A server that does not answer, or stopped answering, is trouble people can act on."""
-        if context.sqlalchemy_exception is None or context.is_pre_ping:
+        if context.sqlalchemy_exception is None:
             return None
         if context.is_disconnect or context.connection is None:
             return unreachable(engine, context.sqlalchemy_exception)
         return None
 
     return engine
+
+
+def _spoken(connection: psycopg.Connection[Any]) -> bool:
+    """Whether the server sent something nobody asked for, or ended the connection."""
+    try:
+        return bool(select.select([connection.fileno()], [], [], 0)[0])
+    except (OSError, ValueError):  # closed, or a number too large for select
+        return True
 
 
 def prepare(engine: Engine, say: Callable[[str], None] = lambda _: None) -> None:
@@ -126,6 +162,22 @@ def unreachable(engine: Engine, error: StatementError) -> DatabaseError:
         hint="Check that the server runs and DATABASE_URL is right; without DATABASE_URL memcore "
         "starts its own.",
     )
+
+
+@contextmanager
+def driven(connection: Connection) -> Iterator[psycopg.Connection[Any]]:
+    """The driver's connection under `connection`, in the same transaction, for statements that are
+    not worth building with SQLAlchemy. Raises DatabaseError where the server went away."""
+    import psycopg
+
+    driver: Any = connection.connection.driver_connection
+    try:
+        yield driver
+    except psycopg.OperationalError as error:
+        if not driver.closed:
+            raise
+        connection.invalidate(error)
+        raise unreachable(connection.engine, OperationalError("", None, error)) from error
 
 
 def need_pgvector(connection: Connection) -> None:

@@ -11,10 +11,11 @@ from __future__ import annotations
 import random
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, false, func, or_, select, text, true
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.exc import OperationalError
 
@@ -143,6 +144,39 @@ def recallable(
     if actor.user_id != subject.user_id:
         conditions.append(visible(actor))
     return and_(*conditions)
+
+
+def living_in_scope(
+    library_id: str, scope: Scope, place: str, subject: Subject, *, share: bool
+) -> ColumnElement[bool]:
+    """What a draft of `subject` is compared with: active memories of the scope that its user may
+    see and its agent may use. Someone else's private memory is never among them."""
+    return and_(
+        MemoryRow.library_id == library_id,
+        MemoryRow.scope == scope,
+        MemoryRow.scope_id == place,
+        MemoryRow.status == Status.ACTIVE,
+        or_(MemoryRow.visibility != Visibility.OWNER_ONLY, MemoryRow.user_id == subject.user_id),
+        of_agent(subject, share_between_agents=share),
+    )
+
+
+def mark(name: str) -> str:
+    """Stands for a value while `placed` compiles a predicate; no id looks like it."""
+    return f"\u27e8{name}\u27e9"
+
+
+def placed(condition: ColumnElement[bool], names: Iterable[str]) -> str:
+    """A predicate made with marks as SQL text for the driver, with %(name)s where they stood.
+    Building a statement anew costs more than running it; this is done once per shape."""
+    compiled = condition.compile(
+        dialect=postgresql.psycopg.dialect(),  # type: ignore[no-untyped-call]
+        compile_kwargs={"literal_binds": True},
+    )
+    text = str(compiled).replace("%", "%%")
+    for name in names:
+        text = text.replace(f"'{mark(name)}'", f"%({name})s")
+    return text
 
 
 def count_recallable(

@@ -13,12 +13,21 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, func, insert, select, text, true
+from sqlalchemy import Connection, func, insert, text
 
+from memcore.database.engine import driven
 from memcore.database.tables import ExtractionRunRow
 from memcore.models import Subject
 
 WINDOW = timedelta(hours=24)
+# now() is the transaction's start; a claim that waited for its lock must see later.
+_RUNS = """
+SELECT at FROM extraction_runs
+WHERE library_id = %(library)s::uuid AND conversation_id = %(session)s AND counted
+    AND at > clock_timestamp() - %(window)s
+    AND (%(without)s::uuid IS NULL OR id <> %(without)s::uuid)
+ORDER BY at DESC
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +55,15 @@ class Claim:
     """As it is after the claim."""
 
 
+def lock_key(*parts: str) -> int:
+    """The advisory lock of `parts`."""
+    digest = hashlib.blake2b("/".join(parts).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
 def advisory_lock(connection: Connection, *parts: str) -> None:
     """Let one transaction at a time past, per `parts`; others wait until it ends."""
-    digest = hashlib.blake2b("/".join(parts).encode(), digest_size=8).digest()
-    key = int.from_bytes(digest, "big", signed=True)
-    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+    connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": lock_key(*parts)})
 
 
 def rate_of(
@@ -60,21 +73,12 @@ def rate_of(
     session has none."""
     if subject.session_id is None:
         return Rate(0, limit, None)
-    run = ExtractionRunRow
-    at = list(
-        connection.execute(
-            select(run.at)
-            .where(
-                run.id != without if without else true(),
-                run.library_id == subject.library_id,
-                run.conversation_id == subject.session_id,
-                run.counted,
-                # now() is the transaction's start; a claim that waited for its lock must see later.
-                run.at > func.clock_timestamp() - WINDOW,
-            )
-            .order_by(run.at.desc())
-        ).scalars()
-    )
+    values = {
+        "library": subject.library_id, "session": subject.session_id, "without": without,
+        "window": WINDOW,
+    }  # fmt: skip
+    with driven(connection) as driver:
+        at = [row[0] for row in driver.execute(_RUNS, values, binary=True)]
     next_slot = at[limit - 1] + WINDOW if limit and len(at) >= limit else None
     return Rate(len(at), limit, next_slot)
 

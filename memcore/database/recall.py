@@ -23,7 +23,6 @@ from typing import Any, Literal
 
 import psycopg
 from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql
 
 from memcore.database import queries
 from memcore.database.tables import MemoryRow
@@ -44,11 +43,7 @@ from memcore.settings import RankingSettings
 
 _PLACE = re.compile(r"%\((\w+)\)s")
 _TERM_STEPS = (0, 2, 4, 6, 8, 10, 12, 14, 16, 20, 24, 32, 40, 50, 60)
-# Stand for a recall's values while the predicate is compiled; no id looks like them.
-_MARKS = {
-    name: f"\u27e8{name}\u27e9"
-    for name in ("library", "user", "project", "session", "agent", "asker")
-}
+_VALUES = ("library", "user", "project", "session", "agent", "asker")
 _FIELDS = tuple(f.name for f in dataclasses.fields(Memory))
 _UUIDS = frozenset({"id", "library_id", "agent_id", "superseded_by"})
 _TYPES = {str(m): m for m in MemoryType}
@@ -358,7 +353,7 @@ WHERE {" OR ".join(f"({condition})" for condition in picked)}
 
 def _predicate(shape: _Shape) -> str:
     """`queries.recallable` for subjects of this shape, with placeholders where their ids go."""
-    mark = _MARKS
+    mark = {name: queries.mark(name) for name in _VALUES}
     subject = Subject(
         mark["library"],
         mark["user"],
@@ -369,11 +364,4 @@ def _predicate(shape: _Shape) -> str:
     who = {"self": mark["user"], "other": mark["asker"], "operator": "operator"}[shape.asker]
     actor = Actor(who, operator=shape.asker == "operator")
     condition = queries.recallable(subject, actor, share_between_agents=not shape.agent)
-    compiled = condition.compile(
-        dialect=postgresql.psycopg.dialect(),  # type: ignore[no-untyped-call]
-        compile_kwargs={"literal_binds": True},
-    )
-    text = str(compiled).replace("%", "%%")
-    for name, sign in mark.items():
-        text = text.replace(f"'{sign}'", f"%({name})s")
-    return text
+    return queries.placed(condition, _VALUES)

@@ -1,8 +1,9 @@
 """Two optional stages of a recall, off by default: rewriting the query, re-reading candidates.
 
-Protocols only: what serves them is handed to `open_core(rewriter=…, reranker=…)`, and a library
-switches each on with its settings `query_rewrite` and `rerank`. Both may raise EndpointError; a
-recall then goes on without them and says so.
+A library switches each on with its settings `query_rewrite` and `rerank`. Its chat model
+(`extraction_model`) serves both through `chat.py`; others are handed to
+`open_core(rewriter=…, reranker=…)`. Both may raise EndpointError; a recall then goes on without
+them and says so.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from memcore.models import Message
+
 
 class QueryRewriter(Protocol):
-    def rewrite(self, query: str) -> str:
-        """The query to search with instead; blank keeps the original."""
+    def rewrite(self, query: str, conversation: Sequence[Message] = ()) -> str:
+        """The query to search with instead; blank keeps the original. `conversation`: what was said
+        before it, oldest first, where that is known."""
         ...
 
 

@@ -63,10 +63,17 @@ def compare(existing: str, new: str) -> Comparison:
     return _words(old, now)
 
 
-def annotate(text: str, neighbours: Iterable[Neighbour]) -> tuple[Neighbour, ...]:
-    """`neighbours` with `relation` and `reason` of each to `text`."""
+def annotate(
+    text: str, neighbours: Iterable[Neighbour], floor: float | None = None
+) -> tuple[Neighbour, ...]:
+    """`neighbours` (nearest first) with `relation` and `reason` of each to `text`. With a `floor`,
+    what is less similar stays uncompared but for the two nearest: no threshold asks about it, and
+    the same statement in another writing is the nearest there is."""
     out = []
-    for n in neighbours:
+    for place, n in enumerate(neighbours):
+        if floor is not None and place >= 2 and n.similarity < floor - 1e-6:
+            out.append(n)
+            continue
         found = compare(n.content, text)
         out.append(replace(n, relation=found.relation, reason=found.reason))
     return tuple(out)

@@ -16,7 +16,7 @@ from memcore.database.reading import Reader
 from memcore.embeddings import Embedder
 from memcore.models import ConfiguredStore, Library
 from memcore.reranking import QueryRewriter, Reranker
-from memcore.settings import Resolved, resolve
+from memcore.settings import LibrarySettings, Resolved, resolve
 from memcore.vectors import VectorStore
 
 
@@ -45,8 +45,10 @@ class Runtime:
     store_for: Callable[[Library], VectorStore]
     """The library's current collection; opened once per process."""
     stores: Stores
-    rewriter: QueryRewriter | None = None
-    reranker: Reranker | None = None
+    rewriter_for: Callable[[LibrarySettings], QueryRewriter | None]
+    """None: the library has nothing that could rewrite. Raises ConfigError, NotFound, for a chat
+    model that cannot be opened."""
+    reranker_for: Callable[[LibrarySettings], Reranker | None]
     _resolved: dict[str, tuple[Library, Resolved]] = field(default_factory=dict)
 
     def settings_of(self, library: Library) -> Resolved:

@@ -17,7 +17,7 @@ from memcore.database import queries
 from memcore.embeddings import Vectors
 from memcore.embeddings.hashing import HashEmbedder
 from memcore.errors import EndpointTimeout, InvalidInput, LibraryDisabled
-from memcore.models import Actor, Library, Memory, Role, Subject
+from memcore.models import Actor, Library, Memory, Message, Role, Subject
 from memcore.rules import lexical, ranking
 from memcore.settings import RankingSettings
 
@@ -374,7 +374,7 @@ def test_a_rewriter_and_a_reranker_are_used_where_the_library_says_so(
     core: Core, library: Library, who: Subject
 ) -> None:
     class Rewriter:
-        def rewrite(self, query: str) -> str:
+        def rewrite(self, query: str, conversation: Sequence[Message] = ()) -> str:
             return query + " lighthouse"
 
     class Reranker:
@@ -384,7 +384,9 @@ def test_a_rewriter_and_a_reranker_are_used_where_the_library_says_so(
 
     for content in ("lighthouse on the rock", "keeper of bees", "lighthouse lamp"):
         put(core, library, content)
-    core.runtime = replace(core.runtime, rewriter=Rewriter(), reranker=Reranker())
+    core.runtime = replace(
+        core.runtime, rewriter_for=lambda _: Rewriter(), reranker_for=lambda _: Reranker()
+    )
     assert "keeper" not in search(core, who, "light")[0]
     core.libraries.set(library.id, {"query_rewrite": True, "rerank": True})
     result = core.memories.search_memories("light", subject=who)
@@ -395,15 +397,16 @@ def test_a_rewriter_and_a_reranker_are_used_where_the_library_says_so(
     assert {"rewrite", "rerank"} < set(result.timings)
 
 
-def test_a_library_that_wants_a_reranker_nobody_configured_says_so(
+def test_a_library_that_wants_a_chat_model_and_names_none_says_what_to_set(
     core: Core, library: Library, who: Subject
 ) -> None:
     put(core, library, "likes figs")
     core.libraries.set(library.id, {"query_rewrite": True, "rerank": True})
     result = core.memories.search_memories("figs", subject=who)
     assert contents(result) == ["likes figs"]
-    assert "no rewriter" in result.notice
-    assert "no reranker" in result.notice
+    assert "not rewritten" in result.notice
+    assert "Nothing was reranked" in result.notice
+    assert result.notice.count("Set extraction_model on the Libraries page") == 2
 
 
 def test_a_token_budget_drops_whole_hits_and_says_so(

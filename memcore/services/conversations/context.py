@@ -70,7 +70,8 @@ class ContextBuilding(Messages):
         budget = 0
         find = self._memories.recall if preview else self._memories.search_memories
         try:
-            recall = find(message, subject=subject, actor=actor, k=k)
+            before = short.window.kept if short else ()
+            recall = find(message, subject=subject, actor=actor, k=k, conversation=before)
             profile = self._memories.get_profile_for_agent(subject)
             budget = self._budget(subject)
             notice = recall.notice

@@ -7,21 +7,19 @@ rejects leaves a decision and nothing else; a secret is masked before it reaches
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, replace
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from psycopg.errors import UniqueViolation
 from sqlalchemy import Connection, func, insert, update
 from sqlalchemy.exc import IntegrityError
 
-from memcore.database import queries, records
+from memcore.database import queries, records, writing
 from memcore.database.rate import rate_of
-from memcore.database.tables import (
-    DecisionRow,
-    HistoryRow,
-    MemoryRow,
-)
+from memcore.database.tables import HistoryRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.errors import (
     EmbedderChanged,
@@ -38,6 +36,7 @@ from memcore.models import (
     Library,
     Memory,
     MemoryType,
+    Role,
     Scope,
     Status,
     Subject,
@@ -46,7 +45,7 @@ from memcore.models import (
 from memcore.plain import plain
 from memcore.rules import duplicates, gate, permissions
 from memcore.services.libraries import LibraryService
-from memcore.services.memories.gathering import lock_scope, neighbours_of
+from memcore.services.memories.gathering import neighbours_of
 from memcore.services.memories.screening import Screened, screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
@@ -106,11 +105,11 @@ class Adding:
         for attempt in (1, 2, 3):
             try:
                 with self._runtime.engine.begin() as connection:
-                    self._may_create(connection, actor, draft, subject)
-                    lock_scope(connection, library.id, draft.scope, place)
+                    roles = writing.enter(connection, subject, actor.user_id, draft.scope, place)
+                    _may(replace(actor, roles=roles), draft, subject)
                     facts = self._facts(
                         connection, library, settings, screen, subject, actor, place, made,
-                        run_id, approved,
+                        run_id, approved, roles=roles,
                     )  # fmt: skip
                     verdict = gate.judge(draft, facts, settings.gate)
                     if updates and verdict.outcome == "stored" and queries.count_recallable(
@@ -122,7 +121,7 @@ class Adding:
                         connection, library, settings, draft, subject, actor, facts, verdict,
                         None if isinstance(made, str) else made, run_id,
                     )  # fmt: skip
-            except IntegrityError:
+            except (IntegrityError, UniqueViolation):
                 # Another writer's row became visible between check and insert; judge again.
                 if attempt == 3:
                     raise
@@ -153,14 +152,7 @@ class Adding:
     ) -> None:
         queries.introduce(connection, subject.user_id, subject.project_id)
         roles = queries.roles_of(connection, actor.user_id)
-        decision = permissions.may_create(
-            replace(actor, roles=roles),
-            scope=draft.scope,
-            user_id=subject.user_id,
-            project_id=subject.project_id,
-        )
-        if not decision.allowed:
-            raise PermissionDenied(decision.reason)
+        _may(replace(actor, roles=roles), draft, subject)
 
     def _facts(
         self,
@@ -175,22 +167,25 @@ class Adding:
         run_id: str | None = None,
         approved: bool = False,
         alone: bool = False,
+        roles: Mapping[str, Role] | None = None,
     ) -> Facts:
-        """`made`: the vector, or why there is none."""
+        """`made`: the vector, or why there is none. `roles`: the actor's, where an add asks; then
+        only neighbours near enough to matter are compared."""
         draft = screen.draft
         vector = None if isinstance(made, str) else made
         rate = rate_of(connection, subject, settings.gate.max_extractions, without=run_id)
         neighbours = neighbours_of(
             connection, library, draft, subject, actor, place, vector,
-            share=settings.share_between_agents,
+            share=settings.share_between_agents, roles=roles,
         )  # fmt: skip
+        floor = None if roles is None else gate.far_floor(settings.gate.duplicate_threshold)
         exact = any(n.exact for n in neighbours)
         return Facts(
             text=draft.content,
             confidence=draft.confidence,
             # An exact match is known without a vector; its absence is not.
             neighbours=(
-                duplicates.annotate(draft.content, neighbours)
+                duplicates.annotate(draft.content, neighbours, floor)
                 if vector is not None or exact or alone
                 else None
             ),
@@ -215,47 +210,11 @@ class Adding:
         run_id: str | None,
     ) -> Added:
         memory = None
+        supersedes = None
         if verdict.accepted:
-            memory = self._insert(
-                connection, library, settings, draft, subject, actor, verdict, vector
-            )
-        decision_id = connection.execute(
-            insert(DecisionRow)
-            .values(
-                library_id=library.id,
-                agent_id=subject.agent_id,
-                user_id=subject.user_id,
-                project_id=subject.project_id,
-                conversation_id=subject.session_id,
-                run_id=run_id,
-                source=draft.source,
-                draft=plain(draft),
-                facts=records.of_facts(facts),
-                settings=asdict(settings.gate),
-                checks=[asdict(check) for check in verdict.checks],
-                accepted=verdict.accepted,
-                outcome=verdict.outcome,
-                blocked_by=verdict.blocked_by,
-                memory_id=memory.id if memory else None,
-                matched_id=verdict.matched_id,
-            )
-            .returning(DecisionRow.id)
-        ).scalar_one()
-        return Added(verdict, memory, decision_id, facts)
-
-    def _insert(
-        self,
-        connection: Connection,
-        library: Library,
-        settings: LibrarySettings,
-        draft: Draft,
-        subject: Subject,
-        actor: Actor,
-        verdict: Verdict,
-        vector: Vectors | None,
-    ) -> Memory:
-        digest = content_hash(draft.content)
-        supersedes = verdict.matched_id if verdict.outcome in ("update", "conflict") else None
+            memory = _memory_of(draft, library, settings, subject, actor, vector is not None)
+            if verdict.outcome in ("update", "conflict"):
+                supersedes = verdict.matched_id
         if supersedes:
             # Before the insert: the new row may share the old one's place in the unique index.
             connection.execute(
@@ -263,40 +222,32 @@ class Adding:
                 .where(MemoryRow.id == supersedes)
                 .values(status=Status.SUPERSEDED, updated_at=func.now())
             )
-        values: dict[str, Any] = {
-            "library_id": library.id,
-            "agent_id": subject.agent_id,
-            "user_id": subject.user_id,
-            "project_id": subject.project_id,
-            "conversation_id": subject.session_id,
-            "scope": draft.scope,
-            "scope_id": scope_id_of(draft, subject),
-            "memory_type": draft.memory_type,
-            "title": draft.title,
-            "content": draft.content,
-            "tags": list(draft.tags),
-            "category": draft.category,
-            "source": draft.source,
-            "source_id": draft.source_id,
-            "source_message_id": draft.source_message_id,
-            "confidence": draft.confidence,
-            "visibility": draft.visibility,
-            "shared": draft.shared,
-            "created_by": actor.user_id,
-            "content_hash": digest,
-            **queries.keywords(draft.title, draft.content),
-            "attributes": dict(draft.attributes),
-            "expires_at": expiry_of(draft, settings),
-        }
-        if draft.created_at is not None:
-            values["created_at"] = draft.created_at
-        row = connection.execute(
-            insert(MemoryRow).values(values).returning(*queries.MEMORY_COLUMNS)
-        ).one()
-        memory = queries.memory_from(row)
-        if vector is not None:
-            memory = put_vector(connection, library, memory, vector)
-        if supersedes:
+        decision_id, memory = writing.store(
+            connection,
+            library,
+            memory,
+            queries.keyword_terms(draft.title, draft.content),
+            vector,
+            {
+                "library_id": library.id,
+                "agent_id": subject.agent_id,
+                "user_id": subject.user_id,
+                "project_id": subject.project_id,
+                "conversation_id": subject.session_id,
+                "run_id": run_id,
+                "source": draft.source,
+                "draft": plain(draft),
+                "facts": records.of_facts(facts),
+                "settings": plain(settings.gate),
+                "checks": plain(verdict.checks),
+                "accepted": verdict.accepted,
+                "outcome": verdict.outcome,
+                "blocked_by": verdict.blocked_by,
+                "matched_id": verdict.matched_id,
+            },
+            created_at=draft.created_at,
+        )
+        if supersedes and memory is not None:
             connection.execute(
                 update(MemoryRow).where(MemoryRow.id == supersedes).values(superseded_by=memory.id)
             )
@@ -311,7 +262,59 @@ class Adding:
                     after={"status": Status.SUPERSEDED, "superseded_by": memory.id},
                 )
             )
-        return memory
+        return Added(verdict, memory, decision_id, facts)
+
+
+def _may(actor: Actor, draft: Draft, subject: Subject) -> None:
+    """Raises PermissionDenied unless `actor`, with their roles, may create `draft` there."""
+    decision = permissions.may_create(
+        actor, scope=draft.scope, user_id=subject.user_id, project_id=subject.project_id
+    )
+    if not decision.allowed:
+        raise PermissionDenied(decision.reason)
+
+
+def _memory_of(
+    draft: Draft,
+    library: Library,
+    settings: LibrarySettings,
+    subject: Subject,
+    actor: Actor,
+    has_vector: bool,
+) -> Memory:
+    """The memory `draft` becomes; the database sets its times."""
+    identity = str(uuid.uuid4())
+    now = datetime.now(UTC)
+    return Memory(
+        id=identity,
+        vector_id=identity if has_vector else None,
+        content=draft.content,
+        title=draft.title,
+        tags=tuple(draft.tags),
+        memory_type=draft.memory_type,
+        scope=draft.scope,
+        scope_id=scope_id_of(draft, subject),
+        confidence=draft.confidence,
+        relevance=0.8,
+        visibility=draft.visibility,
+        status=Status.ACTIVE,
+        library_id=library.id,
+        user_id=subject.user_id,
+        created_by=actor.user_id,
+        source=draft.source,
+        source_id=draft.source_id,
+        source_message_id=draft.source_message_id,
+        content_hash=content_hash(draft.content),
+        created_at=draft.created_at or now,
+        updated_at=now,
+        agent_id=subject.agent_id,
+        shared=draft.shared,
+        project_id=subject.project_id,
+        conversation_id=subject.session_id,
+        category=draft.category,
+        expires_at=expiry_of(draft, settings),
+        attributes=dict(draft.attributes),
+    )
 
 
 def scope_id_of(draft: Draft, subject: Subject) -> str:

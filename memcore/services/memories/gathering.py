@@ -4,25 +4,22 @@ read, and the lock under which both stay true.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
-import numpy as np
-from sqlalchemy import ColumnElement, Connection, and_, or_, select, text
+from sqlalchemy import Connection
 
-from memcore.database import queries
+from memcore.database import queries, writing
 from memcore.database.rate import advisory_lock
-from memcore.database.tables import EmbeddingRow, MemoryRow
 from memcore.embeddings import Vectors
 from memcore.models import (
     Actor,
     Draft,
     Library,
+    MemoryType,
     Neighbour,
     Role,
     Scope,
-    Status,
     Subject,
-    Visibility,
 )
 from memcore.text import content_hash
 
@@ -44,71 +41,40 @@ def neighbours_of(
     vector: Vectors | None,
     *,
     share: bool,
+    roles: Mapping[str, Role] | None = None,
 ) -> tuple[Neighbour, ...]:
     """Living memories of the draft's scope that its user may see and its agent may use: exact
-    matches, then nearest first. Someone else's private memory is never among them."""
-    m = MemoryRow
-    same = m.content_hash == content_hash(draft.content)
-    here = living_in_scope(library, draft.scope, place, subject, share=share)
-    columns = (m.id, m.content, m.memory_type, m.user_id, m.created_by, same.label("exact"))
-    replaceable = may_replace(connection, draft.scope, subject, actor)
-    if vector is None:
-        rows = connection.execute(
-            select(*columns, text("NULL AS distance")).where(here, same).limit(NEIGHBOURS)
-        ).all()
-    else:
-        distance = EmbeddingRow.embedding.op("<=>")(vector).label("distance")
-        rows = connection.execute(
-            select(*columns, distance)
-            .outerjoin(
-                EmbeddingRow,
-                and_(
-                    EmbeddingRow.collection_id == library.collection_id,
-                    EmbeddingRow.memory_id == m.id,
-                ),
-            )
-            .where(here)
-            .order_by(same.desc(), text("distance"), m.id)
-            .limit(NEIGHBOURS)
-        ).all()
+    matches, then nearest first. Someone else's private memory is never among them. `roles`: the
+    actor's, where they are known already."""
+    if roles is None and draft.scope is Scope.PROJECT:
+        roles = queries.roles_of(connection, actor.user_id)
+    replaceable = may_replace(roles or {}, draft.scope, subject, actor)
+    rows = writing.nearest(
+        connection, library, draft.scope, place, subject, share=share,
+        content_hash=content_hash(draft.content), vector=vector, limit=NEIGHBOURS,
+    )  # fmt: skip
     return tuple(
         Neighbour(
-            memory_id=row.id,
-            content=row.content,
-            similarity=1.0 if row.distance is None else float(np.clip(1 - row.distance, 0, 1)),
-            exact=row.exact,
-            memory_type=row.memory_type,
-            replaceable=replaceable(row.user_id, row.created_by),
+            memory_id=identity,
+            content=content,
+            # In this order NaN stays NaN: it is not known, and must not pass for 0.
+            similarity=1.0 if distance is None else min(max(1 - distance, 0.0), 1.0),
+            exact=exact,
+            memory_type=MemoryType(kind),
+            replaceable=replaceable(user_id, created_by),
         )
-        for row in rows
-        if row.exact or row.distance is not None
+        for identity, content, kind, user_id, created_by, exact, distance in rows
+        if exact or distance is not None
     )
 
 
 def may_replace(
-    connection: Connection, scope: Scope, subject: Subject, actor: Actor
+    roles: Mapping[str, Role], scope: Scope, subject: Subject, actor: Actor
 ) -> Callable[[str, str], bool]:
-    """Whether `actor` may supersede a memory of the scope, by its user and creator: everybody their
-    own, owners and admins of a project all of its."""
+    """Whether `actor`, who has these `roles`, may supersede a memory of the scope, by its user and
+    creator: everybody their own, owners and admins of a project all of its."""
     if scope is not Scope.PROJECT or actor.operator:
         return lambda user_id, created_by: True
-    role = queries.roles_of(connection, actor.user_id).get(subject.project_id or "")
-    if role in (Role.OWNER, Role.ADMIN):
+    if roles.get(subject.project_id or "") in (Role.OWNER, Role.ADMIN):
         return lambda user_id, created_by: True
     return lambda user_id, created_by: actor.user_id in (user_id, created_by)
-
-
-def living_in_scope(
-    library: Library, scope: Scope, place: str, subject: Subject, *, share: bool
-) -> ColumnElement[bool]:
-    """What a draft of `subject` is compared with: active memories of the scope that its user may
-    see and its agent may use. Someone else's private memory is never among them."""
-    m = MemoryRow
-    return and_(
-        m.library_id == library.id,
-        m.scope == scope,
-        m.scope_id == place,
-        m.status == Status.ACTIVE,
-        or_(m.visibility != Visibility.OWNER_ONLY, m.user_id == subject.user_id),
-        queries.of_agent(subject, share_between_agents=share),
-    )

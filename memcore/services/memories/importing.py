@@ -40,7 +40,6 @@ from memcore.services.libraries import LibraryService
 from memcore.services.memories.adding import expiry_of, scope_id_of
 from memcore.services.memories.gathering import (
     NEIGHBOURS,
-    living_in_scope,
     lock_scope,
     may_replace,
 )
@@ -125,6 +124,7 @@ class Importing:
                 lock_scope(connection, library.id, scope, place)
             rate = rate_of(connection, subject, settings.gate.max_extractions)
             batch = _Batch(library, settings, subject, actor, batch_id)
+            floor = gate.far_floor(settings.gate.duplicate_threshold)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
                 pool = _Pool(connection, library, settings, subject, actor, *here, vectors[mine])
@@ -134,7 +134,7 @@ class Importing:
                     facts = Facts(
                         text=item.draft.content,
                         confidence=item.draft.confidence,
-                        neighbours=duplicates.annotate(item.draft.content, neighbours),
+                        neighbours=duplicates.annotate(item.draft.content, neighbours, floor),
                         extractions_in_window=rate.used,
                         rate_exempt=item.draft.source != "extraction",
                         sensitive=item.found,
@@ -193,7 +193,7 @@ class _Pool:
                     EmbeddingRow.memory_id == m.id,
                 ),
             )
-            .where(living_in_scope(library, scope, place, subject, share=share))
+            .where(queries.living_in_scope(library.id, scope, place, subject, share=share))
             .order_by(m.id)
         ).all()
         self._stored = len(rows)
@@ -204,7 +204,7 @@ class _Pool:
         matrix[len(rows) :] = drafts
         norms = np.linalg.norm(matrix, axis=1, keepdims=True)
         self._unit = matrix / np.where(norms > 0, norms, 1)
-        may = may_replace(connection, scope, subject, actor)
+        may = may_replace(queries.roles_of(connection, actor.user_id), scope, subject, actor)
         self._known = [(r.id, r.content, r.memory_type, may(r.user_id, r.created_by)) for r in rows]
         self._known += [("", "", "", True)] * len(drafts)
         self._place_of = {r.id: n for n, r in enumerate(rows)}

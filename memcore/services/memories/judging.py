@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, exists, select
 
+from memcore.database import queries
 from memcore.database.rate import Rate, rate_of
 from memcore.embeddings import Vectors
 from memcore.models import Actor, Draft, Facts, Library, Neighbour, Scope, Subject, Verdict
 from memcore.rules import gate
 from memcore.services.memories.adding import scope_id_of
-from memcore.services.memories.gathering import living_in_scope
 from memcore.services.memories.screening import screened
 from memcore.services.runtime import Runtime
 from memcore.settings import LibrarySettings
@@ -54,7 +54,9 @@ class Judging:
             lived = {
                 (scope, place): connection.scalar(
                     select(
-                        exists().where(living_in_scope(library, scope, place, subject, share=share))
+                        exists().where(
+                            queries.living_in_scope(library.id, scope, place, subject, share=share)
+                        )
                     )
                 )
                 for scope, place in {

@@ -18,7 +18,14 @@ from psycopg.errors import UndefinedTable
 from memcore.database import queries, recall_log
 from memcore.database import recall as sql
 from memcore.embeddings import Vectors
-from memcore.errors import EndpointError, InvalidInput, InvalidVector, StoreError
+from memcore.errors import (
+    ConfigError,
+    EndpointError,
+    InvalidInput,
+    InvalidVector,
+    NotFound,
+    StoreError,
+)
 from memcore.models import (
     Actor,
     Candidate,
@@ -26,6 +33,7 @@ from memcore.models import (
     Hit,
     Library,
     MemoryType,
+    Message,
     Scope,
     SearchResult,
     Status,
@@ -48,6 +56,10 @@ OVERFETCH = 3
 """Candidates of each kind for each hit asked for, and at least as many as LEAST_CANDIDATES."""
 LEAST_CANDIDATES = 20
 _SAMPLE = 0.1
+_NO_MODEL = (
+    "the library names no chat model. Set extraction_model on the Libraries page, or switch this "
+    "stage off."
+)
 
 
 class Recalling:
@@ -70,18 +82,20 @@ class Recalling:
         token_budget: int | None = None,
         types: Collection[MemoryType] = (),
         scopes: Collection[Scope] = (),
+        conversation: Sequence[Message] = (),
     ) -> SearchResult:
         """Memories of the subject's scopes for `query`, best first, with what was dropped and why.
 
         `k` replaces the library's max_recall; `token_budget` also drops what would not fit into a
-        prompt of that many tokens; `types` and `scopes` keep only those, where given. When an
-        agent asks, its hits count as used and the recall is logged as the library says. Raises
+        prompt of that many tokens; `types` and `scopes` keep only those, where given;
+        `conversation` is what was said before, for a library that rewrites queries. When an agent
+        asks, its hits count as used and the recall is logged as the library says. Raises
         InvalidInput, LibraryDisabled, AgentMemoryOff, NotFound, EndpointError (in `vector` mode;
         otherwise keywords still answer, and `notice` says so), DatabaseError.
         """
         result = self.recall(
             query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget,
-            types=types, scopes=scopes,
+            types=types, scopes=scopes, conversation=conversation,
         )  # fmt: skip
         if subject.agent_id is None or result.mode == "recent":
             return result
@@ -109,6 +123,7 @@ class Recalling:
         also: Sequence[str] = (),
         types: Collection[MemoryType] = (),
         scopes: Collection[Scope] = (),
+        conversation: Sequence[Message] = (),
     ) -> SearchResult:
         """What `search_memories` finds, without a trace: no counter moves, nothing is logged.
 
@@ -119,8 +134,9 @@ class Recalling:
             # Ranked among all, then narrowed: a filter changes no score.
             _, kept = self._open(subject)
             wide = self.recall(
-                query, subject=subject, actor=actor, k=MOST, mode=mode, settings=settings, also=also
-            )
+                query, subject=subject, actor=actor, k=MOST, mode=mode, settings=settings,
+                also=also, conversation=conversation,
+            )  # fmt: skip
             most = k or (settings or kept.ranking).max_recall
             return _narrowed(wide, types, scopes, most)
         clock = _Clock()
@@ -139,7 +155,7 @@ class Recalling:
         if not asked:
             return self._recent(query, subject, actor, kept, chosen, k, clock)
         if kept.query_rewrite:
-            asked = self._rewritten(asked, notices)
+            asked = self._rewritten(asked, conversation, kept, notices)
             clock.lap("rewrite")
         mode, chosen = _effective(mode, chosen)
         terms = lexical.query_terms(asked) if mode != "vector" else ()
@@ -169,12 +185,12 @@ class Recalling:
                 raise
             return self.recall(
                 query, subject=subject, actor=actor, k=k, mode=mode, token_budget=token_budget,
-                settings=settings, also=also,
+                settings=settings, also=also, conversation=conversation,
             )  # fmt: skip
         candidates = pool.candidates
         clock.lap("sql")
         if kept.rerank:
-            candidates = self._reranked(asked, candidates, chosen, kept.rerank_candidates, notices)
+            candidates = self._reranked(asked, candidates, chosen, kept, notices)
             clock.lap("rerank")
         now = datetime.now(UTC)
         ranked = ranking.rank(candidates, chosen, now=now, token_budget=token_budget)
@@ -286,14 +302,20 @@ class Recalling:
             notice="The query is blank, so these are the newest memories; nothing was searched.",
         )  # fmt: skip
 
-    def _rewritten(self, query: str, notices: list[str]) -> str:
-        rewriter = self._runtime.rewriter
-        if rewriter is None:
-            notices.append("The query was not rewritten: no rewriter is configured.")
-            return query
+    def _rewritten(
+        self,
+        query: str,
+        conversation: Sequence[Message],
+        kept: LibrarySettings,
+        notices: list[str],
+    ) -> str:
         try:
-            rewritten = clean(rewriter.rewrite(query))[:LONGEST_QUERY]
-        except EndpointError as error:
+            rewriter = self._runtime.rewriter_for(kept)
+            if rewriter is None:
+                notices.append(f"The query was not rewritten: {_NO_MODEL}")
+                return query
+            rewritten = clean(rewriter.rewrite(query, conversation))[:LONGEST_QUERY]
+        except (EndpointError, ConfigError, NotFound) as error:
             notices.append(f"The query was not rewritten. {error}")
             return query
         if rewritten and rewritten != query:
@@ -305,17 +327,20 @@ class Recalling:
         query: str,
         candidates: tuple[Candidate, ...],
         chosen: RankingSettings,
-        most: int,
+        kept: LibrarySettings,
         notices: list[str],
     ) -> tuple[Candidate, ...]:
-        reranker = self._runtime.reranker
-        if reranker is None:
-            notices.append("Nothing was reranked: no reranker is configured.")
+        if not candidates:
             return candidates
-        best = sorted(candidates, key=lambda c: -ranking.similarity(c, chosen))[:most]
+        best = sorted(candidates, key=lambda c: -ranking.similarity(c, chosen))
+        best = best[: kept.rerank_candidates]
         try:
+            reranker = self._runtime.reranker_for(kept)
+            if reranker is None:
+                notices.append(f"Nothing was reranked: {_NO_MODEL}")
+                return candidates
             said = reranker.relevance(query, [c.memory.content for c in best])
-        except EndpointError as error:
+        except (EndpointError, ConfigError, NotFound) as error:
             notices.append(f"Nothing was reranked. {error}")
             return candidates
         if len(said) != len(best):
