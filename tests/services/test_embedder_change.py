@@ -13,6 +13,15 @@ from memcore.models import Actor, Draft, Subject
 
 BOSS = Actor("boss", operator=True)
 TOPICS = ("oolong tea", "window seats", "the Hangzhou office", "badminton", "Rust", "short replies")
+PEOPLE = (
+    "Alice Boris Carol Dmitri Elena Felix Greta Hugo Irina Jonas Karin Leon Maria Nadia Oscar "
+    "Paula Quentin Rosa Stefan Tilda Ulrich Vera Walter Yvonne"
+).split()
+
+
+def liking(i):
+    """One statement about one person; no two are alike to a small hash embedder."""
+    return f"{PEOPLE[i]} {PEOPLE[i - 1]} prefers {TOPICS[i % 6]}"
 
 
 @pytest.fixture(autouse=True)
@@ -23,9 +32,9 @@ def _no_grace(monkeypatch):
 @pytest.fixture
 def filled(core, library):
     who = Subject(library.id, user_id="u1")
-    for i in range(24):
-        core.memories.add(Draft(f"Note {i * 37 % 101}: prefers {TOPICS[i % 6]} in case {i}"),
-                          subject=who)  # fmt: skip
+    for i in range(len(PEOPLE)):
+        added = core.memories.add(Draft(liking(i)), subject=who)
+        assert added.verdict.outcome == "stored"
     return who
 
 
@@ -247,7 +256,7 @@ def test_a_vector_of_another_length_never_gets_into_a_collection(core, library, 
 
 def test_pairs_around_a_threshold_are_of_one_scope_and_nearest_to_it(core, library, filled):
     elsewhere = Subject(library.id, user_id="u2")
-    core.memories.add(Draft("Note 0: prefers oolong tea in case 0"), subject=elsewhere)
+    core.memories.add(Draft(liking(0)), subject=elsewhere)
     pairs = core.libraries.pairs(library.id, around=0.8, limit=5)
     assert len(pairs) == 5
     assert [p.similarity for p in pairs] == sorted((p.similarity for p in pairs), reverse=True)
