@@ -180,7 +180,9 @@ def neighbours(rows: Sequence[Neighbour] | None, *, key: str) -> None:
     for n in rows:
         with st.container(horizontal=True, vertical_alignment="center", gap="small"):
             st.markdown(f"`{n.similarity:.4f}`", width=76)
-            st.markdown(f":blue-badge[{n.relation or 'exact'}]", width=104)
+            st.markdown(
+                f":blue-badge[{n.relation or ('exact' if n.exact else 'far off')}]", width=104
+            )
             with st.container(width="stretch", gap=None):
                 st.markdown(messages.plain(shorten(n.content, 160)) or ":gray[gone or not visible]")
                 if n.reason:

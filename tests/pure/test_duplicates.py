@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from memcore.models import Neighbour
-from memcore.rules import canonical
+from memcore.models import Draft, Facts, Neighbour
+from memcore.rules import canonical, gate
 from memcore.rules.duplicates import annotate, compare
+from memcore.settings import GateSettings
 
 SAME = [
     ("每天游泳十圈", "每天游泳 10 圈"),
@@ -138,6 +139,27 @@ def test_neighbours_carry_their_comparison() -> None:
     (one,) = annotate("吃海鲜", [Neighbour("m1", "不吃海鲜", 0.9)])
     assert (one.relation, one.memory_id) == ("conflict", "m1")
     assert one.reason.endswith(".")
+
+
+def test_what_is_too_far_off_for_any_verdict_is_not_compared_but_for_the_two_nearest() -> None:
+    texts = ["交稿截止是周三", "茶壶是蓝色的", "交稿截止是周二", "交稿截止是周一", "交稿截止是周五"]
+    near = [
+        Neighbour(f"m{i}", text, similarity)
+        for i, (text, similarity) in enumerate(zip(texts, (0.9, 0.5, 0.45, 0.39, 0.2), strict=True))
+    ]
+    new = "交稿截止是周四"
+    threshold = GateSettings().duplicate_threshold
+    some = annotate(new, near, gate.far_floor(threshold))
+    assert [bool(n.relation) for n in some] == [True, True, True, False, False]
+    far = [Neighbour("m5", "茶壶是蓝色的", 0.3), Neighbour("m6", "交稿截止是週四", 0.2)]
+    assert [n.relation for n in annotate(new, far, 0.4)] == ["distinct", "same"]
+    for limit in (threshold, 0.95):
+        asked = GateSettings(duplicate_threshold=limit)
+        verdicts = {
+            gate.judge(Draft(new), Facts(new, 0.9, found, 0, True, ()), asked)
+            for found in (some, annotate(new, near))
+        }
+        assert len(verdicts) == 1
 
 
 @pytest.mark.parametrize(
