@@ -108,9 +108,9 @@ def near_floor(threshold: float) -> float:
 
 
 def far_floor(threshold: float) -> float:
-    """The same for a pair of which a guard says that only a value or a denial differs: twice as
-    far. The sentence around it is the proof, and short sentences are moved far by one word."""
-    return max(0.0, 4 * threshold - 3)
+    """The same for a pair of which a guard says that only a value or a denial differs. No further
+    off than others: statements about two numbered things differ in just that, too."""
+    return near_floor(threshold)
 
 
 def certain(threshold: float) -> float:

@@ -145,7 +145,7 @@ def test_what_is_too_far_off_for_any_verdict_is_not_compared_but_for_the_two_nea
     texts = ["交稿截止是周三", "茶壶是蓝色的", "交稿截止是周二", "交稿截止是周一", "交稿截止是周五"]
     near = [
         Neighbour(f"m{i}", text, similarity)
-        for i, (text, similarity) in enumerate(zip(texts, (0.9, 0.5, 0.45, 0.39, 0.2), strict=True))
+        for i, (text, similarity) in enumerate(zip(texts, (0.9, 0.8, 0.75, 0.39, 0.2), strict=True))
     ]
     new = "交稿截止是周四"
     threshold = GateSettings().duplicate_threshold

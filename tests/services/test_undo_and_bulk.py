@@ -148,7 +148,7 @@ def test_noise_is_archived_by_rule_in_one_act_that_can_be_undone(
 ) -> None:
     who = Subject(library.id, "u1")
     for text, confidence in (
-        ("Short a", 0.7), ("Short b", 0.74), ("Short c", 0.9),
+        ("Tea hot", 0.7), ("Dog fed", 0.74), ("Car new", 0.9),
         ("A long enough remark about nothing", 0.7),
     ):  # fmt: skip
         added = core.memories.add_explicit_memory(text, subject=who, confidence=confidence)
@@ -156,7 +156,7 @@ def test_noise_is_archived_by_rule_in_one_act_that_can_be_undone(
     rule = Filter(library_id=library.id, statuses=(Status.ACTIVE,), shorter_than=8,
                   confidence_below=0.75)  # fmt: skip
     preview = core.memories.browse(rule, actor=OPERATOR)
-    assert sorted(m.content for m in preview.memories) == ["Short a", "Short b"]
+    assert sorted(m.content for m in preview.memories) == ["Dog fed", "Tea hot"]
     act = core.memories.change_status(
         core.memories.ids(rule, actor=OPERATOR), Status.ARCHIVED, actor=OPERATOR
     )
