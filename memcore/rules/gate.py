@@ -107,12 +107,6 @@ def near_floor(threshold: float) -> float:
     return max(0.0, 2 * threshold - 1)
 
 
-def far_floor(threshold: float) -> float:
-    """The same for a pair of which a guard says that only a value or a denial differs. No further
-    off than others: statements about two numbered things differ in just that, too."""
-    return near_floor(threshold)
-
-
 def certain(threshold: float) -> float:
     """Similarity from which a rewording is a duplicate without doubt: halfway to 1."""
     return (1 + threshold) / 2
@@ -198,7 +192,7 @@ def _duplicate(
         if n.exact:
             note = f"The same statement is already stored{_other_type(draft, n)}."
             return Check("duplicate", False, 1.0, limit, note), "duplicate", n
-    floor, far, sure = near_floor(limit), far_floor(limit), certain(limit)
+    floor, sure = near_floor(limit), certain(limit)
     unknown = False
     nearest = 0.0
     found: dict[str, tuple[Neighbour, str]] = {}
@@ -208,7 +202,7 @@ def _duplicate(
             unknown = True
             continue
         nearest = max(nearest, s)
-        if not meets(s, far) and n.relation != "same":
+        if not meets(s, floor) and n.relation != "same":
             continue
         relation, reason = n.relation, n.reason
         if not relation:

@@ -149,7 +149,7 @@ def test_what_is_too_far_off_for_any_verdict_is_not_compared_but_for_the_two_nea
     ]
     new = "交稿截止是周四"
     threshold = GateSettings().duplicate_threshold
-    some = annotate(new, near, gate.far_floor(threshold))
+    some = annotate(new, near, gate.near_floor(threshold))
     assert [bool(n.relation) for n in some] == [True, True, True, False, False]
     far = [Neighbour("m5", "茶壶是蓝色的", 0.3), Neighbour("m6", "交稿截止是週四", 0.2)]
     assert [n.relation for n in annotate(new, far, 0.4)] == ["distinct", "same"]

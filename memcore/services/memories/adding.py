@@ -178,7 +178,7 @@ class Adding:
             connection, library, draft, subject, actor, place, vector,
             share=settings.share_between_agents, roles=roles,
         )  # fmt: skip
-        floor = None if roles is None else gate.far_floor(settings.gate.duplicate_threshold)
+        floor = None if roles is None else gate.near_floor(settings.gate.duplicate_threshold)
         exact = any(n.exact for n in neighbours)
         return Facts(
             text=draft.content,

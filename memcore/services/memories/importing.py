@@ -124,7 +124,7 @@ class Importing:
                 lock_scope(connection, library.id, scope, place)
             rate = rate_of(connection, subject, settings.gate.max_extractions)
             batch = _Batch(library, settings, subject, actor, batch_id)
-            floor = gate.far_floor(settings.gate.duplicate_threshold)
+            floor = gate.near_floor(settings.gate.duplicate_threshold)
             for here in places:
                 mine = [i for i, r in enumerate(ready) if (r.draft.scope, r.place) == here]
                 pool = _Pool(connection, library, settings, subject, actor, *here, vectors[mine])
